@@ -4,10 +4,17 @@ import { defineConfig } from 'vitest/config';
 /** Minutes each, whatever their size says: begun last, they would keep one core waiting for the other. */
 const LONG = [
   'test/conformance/',
-  'test/e2e/agents.full.test.ts',
+  'test/e2e/agents.full',
   'test/agents/',
-  'test/attacks/doctor-attack.full.test.ts',
-  'test/far/',
+  'test/attacks/doctor-attack.full',
+  'test/sandbox/remote/',
+  'test/nested-docker/',
+  'test/sandbox/container.full',
+  'test/agent-run/start',
+  'test/attacks/launch',
+  'test/attacks/git-pipeline',
+  'test/results/bring-out',
+  'test/workspace/delta.full',
 ];
 
 class LongFirst extends BaseSequencer {
@@ -20,7 +27,8 @@ class LongFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // scripts/test.mjs names exactly the files of a tier.
+    include: process.env['AGS_TEST_FILES']?.split('\n') ?? ['test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // What comes true in its own time has plenty of it: a busy machine is no fault.

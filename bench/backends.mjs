@@ -21,7 +21,7 @@ export async function benchBackends(world, effort) {
     for (const actor of actorsOf(world, user)) tables.push(...(await compare(world, actor, engines, effort)));
     return {
       title: 'Backends',
-      text: '`cat` in a repository of 50 files; measured is the time from the command line until it has answered a line. `docker run`, `podman run` and `bwrap` are called directly, without a network and with the programs of this machine; they have neither a workspace of their own nor a gateway. Of many at once, the time is that until the last one has answered. With services, each has a PostgreSQL (initialised before, a copy-on-write view of it) and a Redis of its own, in sandboxes of the same backend, and both have answered first.',
+      text: '`cat` in a repository of 50 files; the time is from the command line until it has answered a line. `docker run`, `podman run` and `bwrap` run directly, without a network and with the programs of this machine; they have neither a private workspace nor a gateway. For many at once, the time is until the last one has answered. With services, each has its own PostgreSQL (initialised earlier, a copy-on-write view of it) and Redis, in sandboxes of the same backend, and both have answered first.',
       tables,
       bars: [],
     };

@@ -19,7 +19,7 @@ export async function benchCrowd(world, { sizes, srtSizes }) {
   const most = rows.findLast((row) => row.name === '**ags**');
   return {
     title: 'Many sandboxes at once',
-    text: 'All are started at the same moment over the same repository; each runs `cat` and answers a line when it is up. "All up" is the time until the last one has answered, "all gone" until the last one has ended by itself. Memory is what each sandbox holds in addition to `cat` while it waits: its share of what is in memory (PSS) and what is its own alone (USS), summed over all its processes.',
+    text: 'All sandboxes start at the same moment over the same repository; each runs `cat` and answers a line once it is up. "All up" is the time until the last one has answered, "all gone" the time until the last one has ended by itself. Memory is what each sandbox uses in addition to `cat` while it waits: its proportional share (PSS) and its private memory (USS), summed over all its processes.',
     tables: [
       {
         head: [

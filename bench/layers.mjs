@@ -21,8 +21,8 @@ export async function benchLayers(root, world, repositories, { rounds, further }
   return {
     title: 'Layers of an agent',
     text: [
-      `The time until a workspace is ready, in a runner that is up: layers, private git directory, index, the run's own directories; ${further} further tasks. "Next commit" has ${CHANGED} files changed. Nothing is mounted yet: that is part of starting a sandbox (above).`,
-      '`git worktree add` and `git clone --local` are run in the same repositories, as whole commands; each gives one workspace, which the next task cannot share.',
+      `The time until a workspace is ready, in a running runner: layers, private git directory, index, the run's own directories; ${further} further tasks. "Next commit" has ${CHANGED} changed files. Nothing is mounted yet; that is part of starting a sandbox (above).`,
+      '`git worktree add` and `git clone --local` run in the same repositories, as whole commands; each makes one workspace, which the next task cannot share.',
     ].join('\n\n'),
     tables: [table(repositories, results)],
     bars: bars(repositories.at(-1), results),

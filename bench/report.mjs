@@ -31,7 +31,7 @@ const wanted = (bar) => (bar.atMost === undefined ? `at least ${bar.atLeast}` : 
 
 export function barTable(sections) {
   return {
-    head: ['bar', 'wanted', 'seen', ''],
+    head: ['measure', 'target', 'result', ''],
     rows: sections
       .flatMap((section) => section.bars)
       .map((bar) => [bar.name, wanted(bar), spread(bar.value), verdict(bar) ? 'met' : '**missed**']),
@@ -46,7 +46,7 @@ export function terminalReport(sections) {
         (table) => `${table.caption === undefined ? '' : `  ${table.caption}\n`}${terminalTable(table)}`,
       ),
     ])
-    .concat(['\nBars', terminalTable(barTable(sections))])
+    .concat(['\nTargets', terminalTable(barTable(sections))])
     .join('\n');
 }
 
@@ -69,13 +69,13 @@ export function markdownReport({ sections, machine, loads, seconds, earlier = { 
     '# Benchmarks',
     INTRO,
     '![Bar charts of the main results](benchmarks.svg)',
-    '## What was wanted, and what was seen',
+    '## Targets and results',
     [markdownTable(barTable(sections)), ...earlier.bars].join('\n'),
     ...sections.flatMap(markdownSection),
     ...earlier.texts,
     '## The machine',
     markdownTable({ head: ['', ''], rows: machine }),
-    `Load (processes wanting to run, one-minute mean) ${loads.before} before and ${loads.after} after; the whole took ${Math.round(seconds)} s. A load above the number of cores at the start means that other programs were at work.`,
+    `Load (processes wanting to run, one-minute mean) ${loads.before} before and ${loads.after} after; the whole took ${Math.round(seconds)} s. A load above the number of cores at the start means that other programs were running.`,
   ].join('\n\n')}\n`;
 }
 
@@ -121,9 +121,9 @@ export function replaceSections(page, { sections, title, bar }) {
 
 const nameOfBar = (line) => /^\| (.*?) \|/.exec(line)?.[1] ?? line;
 
-const INTRO = `\`npm run bench\` measures ags beside what one would use instead, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\`, \`-- layers\`, \`-- tasks\`, \`-- services\`, \`-- backends\` and \`-- page\` measure only that part and replace its sections here; \`npm run bench -- from-inside\` measures only connections from inside sandboxes, without writing anything. An hour of tasks is measured on its own, by \`npm run soak\`, and stands here as it was last seen until \`npm run bench -- soak\` replaces it.
+const INTRO = `\`npm run bench\` compares ags with its alternatives, in one run on one machine, and writes this page. \`npm run bench -- --quick\` takes less than a minute and writes nothing; \`npm run bench -- gateway\`, \`-- layers\`, \`-- tasks\`, \`-- services\`, \`-- backends\` and \`-- page\` measure only that part and replace its sections here; \`npm run bench -- from-inside\` measures only connections from inside sandboxes and writes nothing. \`npm run soak\` measures an hour of tasks separately; its last result stays here until \`npm run bench -- soak\` replaces it.
 
-How to read it: look at the ratios. All variants are measured in turn, round by round, so that whatever else the machine does meets all alike; a ratio is taken within each round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole tree of processes, orphans included; it depends little on what else runs, while wall time is what one waits. A failed run is an error, never a fast one.`;
+How to read it: look at the ratios. Each round measures all variants in turn, so that other load on the machine affects them alike; a ratio compares values of the same round. Figures are medians, with the 10th and 90th percentile in brackets. Processor time is user and system time of the whole process tree, orphans included; it depends little on other load. Wall time is what a user waits for. A failed run is an error, never a fast result.`;
 
 function markdownTable({ head, rows }) {
   return [head, head.map(() => '---'), ...rows]

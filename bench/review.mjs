@@ -29,7 +29,7 @@ export function benchReview(world, { path, files, label }, { cases }) {
   });
   return {
     title: 'Seeing what changed',
-    text: `\`ags review --json\` after a sandbox that modified files in a repository of ${label}: taken out as checked git objects, compared with the user's tree, each file in its lane. "Again" is the same command a second time. Beside it \`git add -A && git diff --cached --raw\` on the same changes in a worktree, which checks nothing.`,
+    text: `\`ags review --json\` after a sandbox that modified files in a repository of ${label}: it takes them out as checked git objects, compares them with the user's tree and sorts each file into its lane. "Again" is the same command a second time. For comparison: \`git add -A && git diff --cached --raw\` on the same changes in a worktree, which checks nothing.`,
     tables: [
       {
         head: ['changed files', 'first', 'processor time', 'again', 'git', 'first, times git'],
@@ -89,7 +89,7 @@ export function benchScan(world, { path, label }, effort) {
   });
   return {
     title: 'Finding the secrets to hide',
-    text: `\`ags exec -- true\` over ${label} files: once without the memory of the last scan, once with it; ${runs.warm.length} rounds. (The kernel has the directories in memory in both.)`,
+    text: `\`ags exec -- true\` over ${label} files: once without the cache of the last scan, once with it; ${runs.warm.length} rounds. (In both cases the kernel has the directories in memory.)`,
     tables: [
       {
         head: ['', 'wall time', 'processor time'],

@@ -24,8 +24,8 @@ export async function benchServices(world, { rounds, megabytes }) {
   return {
     title: 'Services',
     text: [
-      'A task with PostgreSQL that was seeded before, until it has answered `select 1`, as whole commands (`ags exec -- psql`); beside it the same command without services (`ags exec -- true`), a new cluster with the same seed made by hand, without any sandbox, and `cp -a` of the seeded data directory, which is what a copy for each task would cost. "First scan" also reads the whole table, which copies its files into the task.',
-      'The door: redis-benchmark in the sandbox of a task, to a Redis that is a service, and to one that it has started itself beside it; one client and small values for round trips, four clients and values of 100 kB for bytes.',
+      'The time until the PostgreSQL of a task, seeded earlier, has answered `select 1`, as whole commands (`ags exec -- psql`). For comparison: the same command without services (`ags exec -- true`), a new cluster with the same seed made by hand without a sandbox, and `cp -a` of the seeded data directory, the cost of a copy for each task. "First scan" also reads the whole table, which copies its files into the task.',
+      'The listener: redis-benchmark in the sandbox of a task, against a Redis that is a service and against one that it started itself; one client and small values for round trips, four clients and values of 100 kB for throughput.',
     ].join('\n\n'),
     tables: [
       {
@@ -46,7 +46,7 @@ export async function benchServices(world, { rounds, megabytes }) {
         ]),
       },
       {
-        caption: 'through the door, and without it',
+        caption: 'through the listener, and without it',
         head: ['', 'service', 'in the same sandbox', 'ratio'],
         rows: [
           ['round trips a second, one client', ...pair(door.trips)],

@@ -124,7 +124,7 @@ function section({ samples, done, left, minutes, parallel }) {
   const wrong = [...done.trouble, ...left.map((one) => `left: ${one}`)];
   return {
     title: SOAK.title,
-    text: `${parallel} tasks at a time for ${number(minutes)} minutes, ${done.tasks} in all, ${done.merges} of them merged and taken back; each with an agent that writes, commits and waits for half a second. A server runs beside them. How much something grows is the slope through all samples of the later half, times that half.`,
+    text: `${parallel} tasks at a time for ${number(minutes)} minutes, ${done.tasks} in all, ${done.merges} of them merged and undone; each has an agent that writes, commits and waits for half a second. A server runs beside them. Growth is the slope through all samples of the second half, multiplied by its length.`,
     tables: [
       {
         head: ['', 'usually', 'at most', 'grows in the later half', 'bound'],

@@ -26,7 +26,7 @@ export async function benchStartUp(world, effort) {
   }
   return {
     title: 'Starting a sandbox',
-    text: `\`true\` in a repository of 50 files; ${parts[0].runs.ags.length} rounds. \`bwrap\` is called directly, with the same namespaces and a read-only system, and does no more than that. \`srt\` is @anthropic-ai/sandbox-runtime as its documentation calls it, without settings. An ags sandbox adds a copy-on-write workspace, a git directory of its own, hidden secrets, limits, a system call filter, and their removal.`,
+    text: `\`true\` in a repository of 50 files; ${parts[0].runs.ags.length} rounds. \`bwrap\` runs directly, with the same namespaces and a read-only system, and does nothing else. \`srt\` is @anthropic-ai/sandbox-runtime used as its documentation shows, without settings. An ags sandbox adds a copy-on-write workspace, a private git directory, hidden secrets, limits, a system call filter, and their removal.`,
     tables: parts.map(table),
     bars: parts.flatMap(bars),
     chart: chart(parts[0].runs),

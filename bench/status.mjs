@@ -44,7 +44,7 @@ export function benchStatus(world, { path, label }, effort) {
   ];
   return {
     title: 'The first `git status` inside',
-    text: `Over ${label} files; ${runs.native.length} rounds, each in a fresh sandbox. Contents compared: files that git's own trace says it could not settle by their stat data alone. The last row is the control: the same sandbox with an index that has no stat data.`,
+    text: `Over ${label} files; ${runs.native.length} rounds, each in a fresh sandbox. Contents compared: files that git, by its own trace, could not decide from their stat data alone. The last row is the control: the same sandbox with an index without stat data.`,
     tables: [
       {
         head: ['where', 'wall time', 'processor time', 'times native', 'contents compared'],

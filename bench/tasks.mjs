@@ -34,7 +34,7 @@ export async function benchTasks(world, { path }, { rounds, megabytes, changes }
   }
   return {
     title: 'Tasks of agents',
-    text: 'The agent is a small program, so what is measured is what ags does around it: queue, layers, sandbox, events, branch. "Whole" is `ags start` until its run is over. Memory is the most that the runner, with its gateway and hooks, has held.',
+    text: 'The agent is a small program, so the figures show what ags does around it: queue, layers, sandbox, events, branch. "Whole" is `ags start` until its run is over. Memory is the peak of the runner with its gateway and hooks.',
     tables: [
       {
         caption: 'a task that does nothing',

@@ -43,8 +43,8 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
   return {
     title: 'Making a workspace',
     text: [
-      `\`ags exec -- true\` as a whole, over clean repositories of small files, a hundred in each directory; ${ours.none.length} rounds, warm. "The workspace" is the part of it that gives the command its copy, made and removed again: what the command takes longer here than in an empty directory (the scan, the git directory, the index), and the mounting of an overlay, measured on its own. "Over node + bwrap" takes off only those two from the whole, and so holds everything else that ags does as well.`,
-      '`git worktree add` and `git clone --shared` are run in the same repositories, and removed by `git worktree remove` and `rm -rf`. They run nothing and isolate nothing.',
+      `\`ags exec -- true\` as a whole, over clean repositories of small files, a hundred in each directory; ${ours.none.length} rounds, warm. "The workspace" is the part that makes and removes the command's copy: the extra time compared with an empty directory (the scan, the git directory, the index) plus the mounting of an overlay, measured separately. "Over node + bwrap" subtracts only node and bwrap from the whole, so it includes everything else that ags does.`,
+      '`git worktree add` and `git clone --shared` run in the same repositories; `git worktree remove` and `rm -rf` remove the results. They run nothing and isolate nothing.',
     ].join('\n\n'),
     tables: [oursTable(repositories, ours), peersTable(repositories, ours, peers)],
     bars: bars(repositories, ours, peers),

@@ -3,7 +3,7 @@
 // `ags exec` always needs is one file; the rest is loaded when it is called for.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -11,7 +11,13 @@ import { rolldown } from 'rolldown';
 const root = fileURLToPath(new URL('..', import.meta.url));
 execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
 
-const hot = reachable(['cli/main.js', 'cli/verbs/exec.js', 'cli/verbs/shell.js', 'tasks/ready.js', 'tasks/changed.js']);
+const hot = reachable([
+  'cli/main.js',
+  'cli/verbs/exec.js',
+  'cli/verbs/shell.js',
+  'run/readiness.js',
+  'exec/has-changes.js',
+]);
 const bundle = await rolldown({
   input: { main: join(root, 'dist/cli/main.js') },
   platform: 'node',
@@ -35,6 +41,7 @@ await bundle.write({
 });
 
 finishHot();
+await copyPrograms();
 
 // What is bundled brings its licence along.
 const licences = ['zod', 'yaml', 'ws'].map(
@@ -43,6 +50,17 @@ const licences = ['zod', 'yaml', 'ws'].map(
 writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));
 
 await buildPage();
+
+/** Our programs in Perl; in the bundle each is whole, so that a start reads one file. */
+async function copyPrograms() {
+  const files = readdirSync(join(root, 'src'), { recursive: true }).filter((file) => file.endsWith('.pl'));
+  for (const file of files) cpSync(join(root, 'src', file), join(root, 'dist', file));
+  const { perlProgram } = await import('../dist/lib/perl.js');
+  for (const file of files) {
+    mkdirSync(join(root, 'dist/bundle', dirname(file)), { recursive: true });
+    writeFileSync(join(root, 'dist/bundle', file), perlProgram(file));
+  }
+}
 
 /** The page, unless it was built from exactly these files. */
 async function buildPage() {

@@ -10,6 +10,7 @@ const checks = [
   ['types of the page', [bin('tsc'), '--noEmit', '-p', join(root, 'web')]],
   ['lint', [bin('oxlint'), '--type-aware', 'src', 'test', 'scripts', 'bin', 'bench', 'web']],
   ['format', [bin('oxfmt'), '--check', 'src', 'test', 'scripts', 'bin', 'bench', 'web']],
+  ['perl', [process.execPath, join(root, 'scripts/check-perl.mjs')]],
   ['unused code', [bin('knip')]],
   ['package', [bin('publint'), '--strict']],
 ];

@@ -1,12 +1,18 @@
-// scripts/demo.mjs: `npm run demo`: the main job, end to end, in a terminal. Needs no key, no account and no network.
-// Everything happens for real, in a throw-away project; nothing outside it is written.
+// scripts/demo.mjs: `npm run demo`: the main features in a terminal, without a key, an account or a network.
+// Every command is real. The demo works in a throw-away project and writes nothing outside it.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { whyNoSandbox } from './sandbox-works.mjs';
 import { root, setUp } from './setup.mjs';
 
 await setUp();
+const problem = whyNoSandbox();
+if (problem !== null) {
+  process.stderr.write(`demo: ${problem}\n`);
+  process.exit(1);
+}
 const colour = process.stdout.isTTY && process.env.NO_COLOR === undefined;
 const bold = (text) => (colour ? `\x1b[1m${text}\x1b[0m` : text);
 const dim = (text) => (colour ? `\x1b[2m${text}\x1b[0m` : text);
@@ -50,9 +56,9 @@ const GOALS = {
 
 try {
   story();
-  say(bold(`\nDone in ${((Date.now() - started) / 1000).toFixed(1)} s. Try it in a repository of your own:`));
+  say(bold(`\nDone in ${((Date.now() - started) / 1000).toFixed(1)} s. Try it in your own repository:`));
   say(
-    '  ./ags doctor                                what works on this machine\n  ./ags agents                                which agents there are, and how to sign in\n  ./ags start "<goal>" --agent demo           hand a goal to an agent\n  ./ags exec -- npm test                      run anything over your repository, safely',
+    '  ./ags doctor                                check what works on this machine\n  ./ags agents                                list agents, and how to sign in\n  ./ags start "<goal>" --agent demo           give a goal to an agent\n  ./ags exec -- npm test                      run any command on your repository, safely',
   );
 } finally {
   rmSync(home, { recursive: true, force: true });
@@ -60,51 +66,50 @@ try {
 
 function story() {
   makeProject();
-  step('1. Three goals, three agents, at once: each has a branch, a copy of the repository and a sandbox of its own.');
-  say(
-    dim(
-      '   (The demo agent needs no key: its goal says, step by step, what it does. Any real agent goes the same road.)',
-    ),
-  );
+  step('1. Three goals, three agents, at the same time: each has its own branch, copy of the repository and sandbox.');
+  say(dim('   (The demo agent needs no key: its goal lists the steps it takes. Real agents run the same way.)'));
   ags(['start', 'discount', GOALS.discount, '--agent', 'demo', '-d']);
   ags(['start', 'docs', GOALS.docs, '--agent', 'demo', '-d']);
   ags(['start', 'helpful', GOALS.helpful, '--agent', 'demo', '-d']);
   writeFileSync(join(project, 'mine.txt'), 'written meanwhile\n');
   const list = waitForAll();
 
-  step('2. Who needs you?');
+  step('2. List the tasks.');
   ags(['list']);
   check(list.length === 3 && list.every(({ state }) => state === 'ready'), 'all three are ready');
 
-  step('3. One of them did more than it was asked to. What it tried, and what came of it:');
+  step('3. One agent did more than its goal. This is what it tried, and what ags stopped:');
   const log = ags(['logs', 'helpful']);
   check(log.stdout.includes('evil.test:443 refused'), 'a host that no rule allows was refused');
-  check(!/BEGIN OPENSSH|hunter2/.test(readLog('helpful')), 'no secret was seen inside');
-  check(!existsSync('/etc/owned'), 'nothing was written outside');
+  check(!/BEGIN OPENSSH|hunter2/.test(readLog('helpful')), 'no secret was visible inside');
+  check(!existsSync('/etc/owned'), 'nothing was written outside the sandbox');
 
-  step('4. What changed? Files that can run code on your machine come first, with the reason.');
+  step('4. Show its changes. Files that can run code on your machine come first, with the reason.');
   const diff = ags(['diff', 'helpful']);
-  check(/^MODIFIED +package\.json/m.test(diff.stdout), 'package.json is pointed out');
+  check(/^MODIFIED +package\.json/m.test(diff.stdout), 'package.json is marked as risky');
 
-  step('5. Merge the good ones. What you are working on is not touched.');
+  step('5. Merge the good tasks. Your own uncommitted work is not touched.');
   ags(['merge', 'discount', '-y']);
   ags(['merge', 'docs', '-y']);
   check(readFileSync(join(project, 'src/price.mjs'), 'utf8').includes('0.9'), 'src/price.mjs was merged');
-  check(readFileSync(join(project, 'mine.txt'), 'utf8') === 'written meanwhile\n', 'your own file is as it was');
+  check(readFileSync(join(project, 'mine.txt'), 'utf8') === 'written meanwhile\n', 'your own file is unchanged');
   show('git', ['log', '--oneline', '--format=%h %s (%an)']);
 
-  step('6. Of the other one, everything but what can run code.');
+  step('6. Merge the third task. Files that can run code are left out.');
   ags(['merge', 'helpful', '-y']);
   check(existsSync(join(project, 'HELP.md')), 'HELP.md was merged');
-  check(!readFileSync(join(project, 'package.json'), 'utf8').includes('postinstall'), 'the install script was not');
+  check(
+    !readFileSync(join(project, 'package.json'), 'utf8').includes('postinstall'),
+    'the install script was not merged',
+  );
 
-  step('7. Changed your mind? And then throw the rest away.');
+  step('7. Undo the last merge, then delete the task.');
   ags(['undo']);
   ags(['rm', '--yes', 'helpful']);
   ags(['cleanup', '--yes']);
   show('git', ['status', '--short', '--branch']);
 
-  step('8. Any command runs the same way, over your files as they are; nothing is written until you say so.');
+  step('8. Run any command in a sandbox, on your current files. Nothing is written until you accept it.');
   const run = ags([
     'exec',
     '--review',
@@ -118,7 +123,7 @@ function story() {
   ]);
   check(
     run.stdout.includes('tests pass') && !existsSync(join(project, 'tried.txt')),
-    'it ran, and nothing was written',
+    'the tests ran, and nothing was written',
   );
   ags(['cleanup', '--all', '--yes']);
 }

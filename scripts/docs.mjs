@@ -1,4 +1,4 @@
-// scripts/docs.mjs: writes the documents that are made from code: docs/reference/configuration.md, docs/reference/errors.md, docs/reference/ags.schema.json and docs/reference/openapi.json.
+// scripts/docs.mjs: writes the documents that are made from code, all in docs/reference/: configuration.md, errors.md, ags.schema.json and openapi.json.
 // Build first (npm run build). With --check nothing is written, and the exit status says whether all are fresh.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -32,17 +32,17 @@ function configurationPage(keys, defaults, { PRESETS }) {
     CONFIGURATION_INTRO,
     ...sections.map((section) => sectionPart(section, keys)),
     '## Built-in lists',
-    'Lists append across the layers; these come first.',
+    'Lists append across the layers; these entries come first.',
     ...[
       ['`tools`: directories and files of the home, shown where they exist', defaults.TOOL_DIRS],
       ['`mounts`: places outside the home, shown where they exist', defaults.PLACES],
       ['`etc`: names below /etc', defaults.ETC],
-      ['`env.pass`: variables handed on', defaults.ENV_PASS],
-      ['Variables handed on only if every path in them is visible inside', defaults.PATH_ENV],
+      ['`env.pass`: variables passed to the sandbox', defaults.ENV_PASS],
+      ['Variables passed only if every path in them is visible inside', defaults.PATH_ENV],
       ['`hide`: files of the project that do not exist inside', defaults.HIDE],
     ].map(([title, list]) => `### ${title}\n\n${list.map((item) => `\`${item}\``).join(' ')}`),
-    '### `network`: hosts that may be reached',
-    'Those marked with a star are the default list (`network.defaults`); the others can be named in `network.presets`, and any of them when `network.defaults` is false.',
+    '### `network`: allowed hosts',
+    'The presets with a star are the default list (`network.defaults`). `network.presets` adds others, or any of them when `network.defaults` is false.',
     table(
       ['name', 'default', 'for', 'rules'],
       Object.entries(PRESETS).map(([name, preset]) => [
@@ -93,9 +93,9 @@ function errorsPage({ ERRORS, EXIT }) {
   return `${[
     MADE('`src/protocol/errors.ts`'),
     '# Errors and exit statuses',
-    'What you can put right is reported as one line on standard error, with a hint; with `--json` as `{"error":{"code","message","hint"}}`.',
+    'ags reports an error that you can fix as one line on standard error, with a hint; with `--json` as `{"error":{"code","message","hint"}}`.',
     '## Exit statuses',
-    'A sandboxed command keeps its own exit status. These are those of `ags` itself.',
+    'A sandboxed command keeps its own exit status. `ags` itself uses these:',
     table(
       ['status', 'meaning'],
       Object.entries(EXIT).map(([name, status]) => [status, EXIT_WORDS[name] ?? name]),
@@ -107,13 +107,14 @@ function errorsPage({ ERRORS, EXIT }) {
 
 const EXIT_WORDS = {
   done: 'Done.',
-  failed: 'Failed, or answered with no.',
+  failed: 'Failed, or the answer is no.',
   usage: 'Wrong usage or configuration.',
   notFound: 'A task, project or path was not found.',
+  signIn: 'A sign-in is needed.',
   checks: 'A check failed.',
   conflict: 'A conflict, or something changed in the meantime.',
   limit: 'A limit was reached.',
-  unavailable: 'The sandbox or something it needs is not available here.',
+  unavailable: 'The sandbox, or something it needs, is not available here.',
   cancelled: 'Cancelled by the user.',
 };
 
@@ -127,39 +128,39 @@ function cell(value) {
 
 const MADE = (source) => `<!-- Made from ${source.replaceAll('`', '')} by "npm run docs". Do not edit. -->`;
 
-const CONFIGURATION_INTRO = `Everything works without configuration. What you write replaces or extends the built-in values, in layers; later ones win:
+const CONFIGURATION_INTRO = `Everything works without configuration. Your values replace or extend the built-in ones, in layers; later layers win:
 
-1. built-in,
+1. built-in values,
 2. your own file, \`$XDG_CONFIG_HOME/ags/config.yaml\` (by default \`~/.config/ags/config.yaml\`), for all projects,
 3. \`ags.yaml\` at the root of the project,
 4. flags of one command.
 
-Single values replace, lists append. \`ags config\` shows what is in force and where each value comes from; \`ags init\` writes an \`ags.yaml\` with every key explained.
-Both files have the same keys. An unknown key or a wrong value is an error with file, line and column; nothing is ever ignored. For completion in an editor, point it to [ags.schema.json](ags.schema.json).
+Single values replace, lists append. \`ags config\` shows the values in force and where each comes from; \`ags init\` writes an \`ags.yaml\` that explains every key.
+Both files have the same keys. An unknown key or a wrong value is an error with file, line and column; ags ignores nothing. For completion in an editor, point it to [ags.schema.json](ags.schema.json).
 
-**What a project's own file may do.** A repository that you have just cloned must not grant itself rights. Keys marked "free" only restrict a sandbox, or act inside it alone.
-Those marked "asks" let it see or use more: they take effect only after you have approved that exact file with \`ags trust\`, and again whenever it changes. Your own \`config.yaml\` needs no approval.
+**What a project's own file may do.** A repository that you have just cloned must not grant itself rights. Keys marked "free" only restrict a sandbox, or act only inside it.
+Keys marked "asks" let it see or use more: they take effect only after you have approved that exact file with \`ags trust\`, and again whenever it changes. Your own \`config.yaml\` needs no approval.
 
-**Patterns** (\`hide\`, \`reveal\`, \`review.risky\`): \`*\` is any part of a name, \`?\` one character, \`**\` any number of directories; letters match in either case.
-Without a slash a pattern is a name, at any depth (\`*.pem\`). With a slash inside or in front it is a path from the project's root (\`config/dev.json\`, \`/.env\`). With one at the end it is a directory (\`.ssh/\`).
-In YAML, put a pattern that begins with \`*\` in quotes. To reveal a directory reveals all that is below it; to reveal something inside a hidden directory, write its path.
+**Patterns** (\`hide\`, \`reveal\`, \`review.risky\`): \`*\` is any part of a name, \`?\` one character, \`**\` any number of directories; upper and lower case match alike.
+A pattern without a slash is a name, at any depth (\`*.pem\`). With a slash inside or in front, it is a path from the project's root (\`config/dev.json\`, \`/.env\`). With a slash at the end, it is a directory (\`.ssh/\`).
+In YAML, quote a pattern that begins with \`*\`. Revealing a directory reveals everything below it; to reveal something inside a hidden directory, write its path.
 
 **Sizes and times**: \`512k\`, \`2g\`, \`1t\` are powers of 1024; \`50%\` is a share of this machine's memory; \`90s\`, \`5m\`, \`1h30m\`, \`1d\`.
 
 **Rules** (\`network.allow\`, \`network.deny\`, \`--allow\`, \`ags allow\`): \`github.com\` is that host on port 443, \`*.example.com\` every name below it but not itself, \`example.com:8443\` another port, \`http://example.com\` port 80.
-\`GET,HEAD api.example.com/v1/*\` also looks into the requests. A deny wins over every allow, wherever either stands. What no rule allows cannot be reached, and its name is not looked up.
+With \`GET,HEAD api.example.com/v1/*\` the gateway also reads the requests. A deny wins over every allow, wherever either stands. A host that no rule allows cannot be reached, and its name is not looked up.
 
 **What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
 
 async function main() {
   const [keys, defaults, errors, presets, routes, openapi] = await Promise.all(
     [
-      'config/keys.js',
+      'config/file/keys.js',
       'config/defaults.js',
       'protocol/errors.js',
-      'config/presets.js',
-      'server/routes.js',
-      'server/openapi.js',
+      'config/network/presets.js',
+      'server/routes/routes.js',
+      'server/routes/openapi.js',
     ].map((path) => import(join(root, 'dist', path))),
   );
   const check = process.argv.includes('--check');

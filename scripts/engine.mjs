@@ -1,6 +1,7 @@
 // scripts/engine.mjs: a Docker engine for the tests, where none is running. It gets no network of its own: sandboxes have none.
 // Never a second one beside another: with --bridge=none it would take the first one's bridge away.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,15 +12,15 @@ const ENGINE_PID = '/var/run/docker.pid';
 const CONTAINERD_PID = '/var/run/docker/containerd/containerd.pid';
 const WAIT_MS = 90_000;
 
-const answers = () =>
+export const engineAnswers = () =>
   spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { stdio: 'ignore' }).status === 0;
 
 /** Resolves with what stops it again; null: it was running before, or cannot run here. */
 export async function startEngine() {
-  if (answers() || process.getuid?.() !== 0) return null;
+  if (engineAnswers() || process.getuid?.() !== 0) return null;
   // One that has only just been started is somebody's: it gets its time.
   for (const end = Date.now() + WAIT_MS; runs(ENGINE_PID, 'dockerd') && Date.now() < end; await sleep(500))
-    if (answers()) return null;
+    if (engineAnswers()) return null;
   // What was killed has left its number, which would keep the next from starting, or have it wait for who is not there.
   if (!runs(ENGINE_PID, 'dockerd')) rmSync(ENGINE_PID, { force: true });
   if (!runs(CONTAINERD_PID, 'containerd')) rmSync(CONTAINERD_PID, { force: true });
@@ -31,7 +32,7 @@ export async function startEngine() {
   engine.on('error', () => undefined);
   const lives = () => engine.pid !== undefined && engine.exitCode === null;
   for (const end = Date.now() + WAIT_MS; lives() && Date.now() < end; await sleep(200))
-    if (answers()) {
+    if (engineAnswers()) {
       engine.unref();
       return () => stop(engine);
     }
@@ -52,8 +53,14 @@ function runs(pidFile, program) {
 
 const sizeOf = (file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
+/** The timer must not keep Node alive: it would be waited out after the engine has gone. */
 async function stop(engine) {
-  const gone = new Promise((resolve) => engine.once('exit', resolve));
+  if (engine.exitCode !== null || engine.signalCode !== null) return;
+  engine.ref();
+  const gone = once(engine, 'exit').then(() => true);
   engine.kill('SIGTERM');
-  await Promise.race([gone, sleep(WAIT_MS)]);
+  const isGone = await Promise.race([gone, sleep(WAIT_MS, false, { ref: false })]);
+  if (isGone) return;
+  engine.kill('SIGKILL');
+  await gone;
 }

@@ -18,7 +18,11 @@ process.stdout.write(`faults: ${rounds} rounds, AGS_FAULT_SEED=${seed}\n`);
 const { status } = spawnSync(
   process.execPath,
   [join(root, 'node_modules/vitest/vitest.mjs'), 'run', 'test/faults/faults.proof.test.ts'],
-  { cwd: root, stdio: 'inherit', env: { ...process.env, AGS_FAULT_ROUNDS: rounds, AGS_FAULT_SEED: seed } },
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, AGS_TEST_CALLERS: 'all', AGS_FAULT_ROUNDS: rounds, AGS_FAULT_SEED: seed },
+  },
 );
 await stopEngine?.();
 process.exitCode = status ?? 1;

@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findTests, openSource } from './anchors.mjs';
 import { MUTATIONS } from './mutations.mjs';
 import { root } from './setup.mjs';
 
@@ -32,20 +33,17 @@ settings.compilerOptions.noCheck = true;
 writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify(settings));
 
 const words = process.argv.slice(2);
+const source = openSource(copy);
 let unnoticed = 0;
 try {
-  for (const { name, file, from, to, tests } of MUTATIONS.filter(
+  for (const { name, piece, tests } of MUTATIONS.filter(
     (one) => words.length === 0 || words.some((word) => one.name.includes(word)),
   )) {
-    const source = readFileSync(join(copy, file), 'utf8');
-    if (source.split(from).length !== 2) throw new Error(`${name}: ${file} is not as it was`);
-    writeFileSync(
-      join(copy, file),
-      source.replace(from, () => to),
-    );
+    const edited = source.edit([piece]);
+    for (const [path, text] of edited) writeFileSync(join(copy, path), text);
     run('scripts/build.mjs');
     const missed = tests.map(failing).find((one) => one.length > 0) ?? [];
-    writeFileSync(join(copy, file), source);
+    for (const path of edited.keys()) writeFileSync(join(copy, path), source.read(path));
     if (missed.length === 0) unnoticed += 1;
     process.stdout.write(
       `${missed.length > 0 ? 'missed' : 'UNNOTICED'}  ${name}\n${missed.map((test) => `          ${test}\n`).join('')}`,
@@ -62,7 +60,7 @@ function failing(test) {
   run(
     'node_modules/vitest/vitest.mjs',
     'run',
-    `test/${test}.test.ts`,
+    ...findTests(copy, test),
     '--reporter=json',
     `--outputFile=${out}`,
     '--bail=3',
@@ -75,5 +73,6 @@ function failing(test) {
 }
 
 function run(...args) {
-  spawnSync(process.execPath, args, { cwd: copy, stdio: 'ignore', timeout: 300_000 });
+  const env = { ...process.env, AGS_TEST_CALLERS: 'all' };
+  spawnSync(process.execPath, args, { cwd: copy, env, stdio: 'ignore', timeout: 300_000 });
 }

@@ -12,10 +12,11 @@ const say = (text) => process.stderr.write(`setup: ${text}\n`);
 /** What a sandbox is made with. */
 export const NEEDED = ['bwrap', 'git', 'perl', 'prlimit', 'unshare'];
 
-/** npm packages, the build, and the system packages that provide these programs. */
-export async function setUp({ programs = NEEDED, quiet = false } = {}) {
+/** npm packages, the build, and the system packages that provide these programs. Without an optional one, set-up says so and goes on. */
+export async function setUp({ programs = NEEDED, optional = [], quiet = false } = {}) {
   checkNode();
   ensurePrograms(programs);
+  ensurePrograms(optional, { orGoOn: true });
   ensurePackages();
   await ensureBuild(quiet);
 }
@@ -68,7 +69,7 @@ function sourceStamp() {
     for (const entry of readdirSync(dir, { withFileTypes: true })) {
       const path = join(dir, entry.name);
       if (entry.isDirectory()) visit(path);
-      else hash.update(`${path} ${statSync(path).mtimeMs} ${statSync(path).size}\n`);
+      else hash.update(`${path.slice(root.length)} ${statSync(path).mtimeMs} ${statSync(path).size}\n`);
     }
   };
   visit(join(root, 'src'));
@@ -105,12 +106,10 @@ const MANAGERS = [
   { program: 'apk', install: ['apk', 'add', '-q'] },
 ];
 
-export function ensurePrograms(programs) {
+export function ensurePrograms(programs, { orGoOn = false } = {}) {
   const missing = programs.filter((name) => !has(name));
   if (missing.length === 0) return;
-  const packages = [...new Set(missing.map((name) => PACKAGES[name] ?? name))];
-  const manager = MANAGERS.find(({ program }) => has(program));
-  const command = manager === undefined ? `install ${packages.join(' ')}` : [...manager.install, ...packages].join(' ');
+  const { packages, manager, command } = installing(missing);
   const sudo =
     process.getuid?.() === 0
       ? []
@@ -119,6 +118,7 @@ export function ensurePrograms(programs) {
         : null;
   if (manager === undefined || sudo === null) {
     say(`${missing.join(', ')} is missing and may not be installed from here. Run: sudo ${command}`);
+    if (orGoOn) return;
     process.exit(9);
   }
   say(`installing ${packages.join(', ')} (${command})`);
@@ -136,8 +136,16 @@ export function ensurePrograms(programs) {
   );
   if (done !== 0 || missing.some((name) => !has(name))) {
     say(`could not install ${packages.join(', ')}. Run: sudo ${command}`);
-    process.exit(9);
+    if (!orGoOn) process.exit(9);
   }
+}
+
+/** The packages that provide these programs, and the command that installs them here. */
+export function installing(programs) {
+  const packages = [...new Set(programs.map((name) => PACKAGES[name] ?? name))];
+  const manager = MANAGERS.find(({ program }) => has(program));
+  const command = manager === undefined ? `install ${packages.join(' ')}` : [...manager.install, ...packages].join(' ');
+  return { packages, manager, command };
 }
 
 /** Debian starts a server as soon as it is installed, unless a file says no. One that is there is somebody else's, and stays. */
@@ -152,7 +160,7 @@ function withoutServers(run, install) {
   }
 }
 
-function has(program) {
+export function has(program) {
   return ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'].some((dir) =>
     existsSync(join(dir, program)),
   );

@@ -6,17 +6,18 @@ export default class {
   onTestRunEnd(modules, errors) {
     const files = modules.map((module) => {
       const tests = [...module.children.allTests()];
-      const states = tests.map((test) => test.result().state);
-      const count = (state) => states.filter((one) => one === state).length;
+      const of = (state) => tests.filter((test) => test.result().state === state);
       const astray = errors.filter((error) => error.VITEST_TEST_PATH === module.moduleId).length;
-      const brokenItself = module.state() === 'failed' && count('failed') === 0 ? 1 : 0;
+      const brokenItself = module.state() === 'failed' && of('failed').length === 0 ? 1 : 0;
+      const skipped = tests.filter((test) => !['passed', 'failed'].includes(test.result().state));
       return {
         file: module.moduleId,
         seconds: Math.round(module.diagnostic().duration / 1000),
-        passed: count('passed'),
-        failed: count('failed') + astray + brokenItself,
-        names: tests.filter((test) => test.result().state === 'failed').map((test) => test.fullName),
-        skipped: states.length - count('passed') - count('failed'),
+        passed: of('passed').length,
+        failed: of('failed').length + astray + brokenItself,
+        names: of('failed').map((test) => test.fullName),
+        skipped: skipped.length,
+        notes: skipped.map((test) => test.result().note ?? null),
       };
     });
     const known = new Set(files.map(({ file }) => file));

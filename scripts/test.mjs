@@ -1,86 +1,137 @@
-// scripts/test.mjs: `npm test`: set up, build, check, test, and end with one plain line of counts.
-// Arguments are passed on to vitest: npm test -- test/review/lanes.test.ts
+// scripts/test.mjs: sets up, builds, checks, runs tests, and ends with one plain line of counts.
+//   npm test                        the core (x.test.ts), as one caller; installs only npm packages and what a sandbox needs
+//   npm run test:all                the rest (x.full.test.ts): engines, servers, browser, agents, the other caller; installs what it needs
+//   npm run test:proof              mutation, faults and soak (x.proof.test.ts), then `npm run mutate`; the result is kept in test/proof.json
+//   npm test -- test/review/lanes.test.ts  files of any tier; set-up does no more than they need. Options are passed on to vitest.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { startEngine } from './engine.mjs';
-import { NEEDED, root, setUp } from './setup.mjs';
-
-// Real clients and servers: what a sandbox reaches through its gateway is tried with them.
-const CLIENTS = ['gcc', 'curl', 'wget', 'openssl', 'python3', 'psql', 'javac', 'keytool'];
-const SERVERS = ['redis-server', 'mariadbd', 'nats-server', 'rabbitmq-server', 'memcached', 'sshd'];
-
-// A clone that is itself below /tmp is shown again where it was: the working directory still leads to it, and only to whom does not
-// make a path of it first (-c).
-const IN_MEMORY = [
-  'mount -t tmpfs -o mode=1777,size=12g tmpfs /tmp',
-  'case "$0" in /tmp/*) mkdir -p "$0" && mount -c --rbind . "$0" && cd "$0" ;; esac',
-  'exec "$@"',
-].join(' && ');
+import { engineAnswers, startEngine } from './engine.mjs';
+import { lowPorts } from './low-ports.mjs';
+import { allTestFiles, describeFile, isInstalled, programsOf } from './needs.mjs';
+import { whyNoSandbox } from './sandbox-works.mjs';
+import { addCounts, countsLine, selectFiles, skipLines, splitArgs } from './select.mjs';
+import { root, setUp } from './setup.mjs';
+import { enterOwnTmp, TEST_USER } from './own-tmp.mjs';
 
 const REPORTERS = ['--reporter=default', `--reporter=${join(root, 'scripts/test-report.mjs')}`];
-// More than these are no accident.
+// More failures than this are no accident of a busy machine.
 const MOST_AGAIN = 12;
+const PROOF = join(root, 'test/proof.json');
+
+const started = Date.now();
+const say = (text) => process.stdout.write(`test: ${text}\n`);
+const isRoot = process.getuid() === 0;
+const [tier, ...args] = process.argv[2] === '--tier' ? process.argv.slice(3) : ['core', ...process.argv.slice(2)];
+const all = allTestFiles();
+const { named, options } = splitArgs(args, all);
+const isWhole = named.length === 0 && options.length === 0;
+const chosen = selectFiles(all.map(describeFile), { tier, named, isRoot });
+const wanted = [...new Set(chosen.flatMap(({ needs, uses }) => [...needs, ...uses]))];
+// `npm test` installs nothing but what a sandbox needs, unless a file of another tier is named.
+const mayInstall = tier !== 'core' || chosen.some((one) => one.tier !== 'core');
 
 await setUp({
-  programs: [
-    ...NEEDED,
-    'tmux',
-    'chromium',
-    'dockerd',
-    'docker-compose',
-    'podman',
-    'newuidmap',
-    'docker-registry',
-    'busybox',
-    ...CLIENTS,
-    ...SERVERS,
-  ],
+  programs: ['git'],
+  optional: programsOf(mayInstall ? wanted : wanted.filter((name) => name === 'sandbox')),
 });
+const noSandbox = wanted.includes('sandbox') ? whyNoSandbox(isRoot ? TEST_USER : undefined) : null;
+if (noSandbox !== null) say(noSandbox);
 // Before /tmp becomes the tests' own: the engine has the file systems of this machine.
-const stopEngine = await startEngine();
-const some = process.argv.slice(2);
-const checks =
-  some.length > 0
-    ? 0
-    : (spawnSync(process.execPath, [join(root, 'scripts/check.mjs')], { cwd: root, stdio: 'inherit' }).status ?? 1);
+const stopEngine = mayInstall && wanted.includes('docker') ? await startEngine() : null;
+const withLowPorts = wanted.includes('low-ports') ? lowPorts() : [];
+const absent = new Set(wanted.filter((name) => !isThere(name)));
+const leftOut = chosen.flatMap(({ file, needs }) => {
+  const missing = needs.filter((name) => absent.has(name));
+  return missing.length > 0 ? [{ file, missing }] : [];
+});
+const files = chosen.map(({ file }) => file).filter((file) => !leftOut.some((one) => one.file === file));
+
+const checked = tier !== 'core' || !isWhole || run(['scripts/check.mjs']) === 0;
 const dir = mkdtempSync('/var/tmp/ags-test-');
-const inMemory = canBeInMemory();
 const failures = [];
-const all = runTests(some);
-const again = all.files.filter(({ failed }) => failed > 0).map(({ file }) => file);
-// A machine shared with others starves a process now and then. What fails from the start and alone as well is broken.
-if (some.length === 0 && again.length > 0 && again.length <= MOST_AGAIN) {
-  process.stdout.write(
-    `test: once more, one at a time:\n${again.map((file) => `  ${relative(root, file)}\n`).join('')}`,
-  );
-  const second = runTests(['--maxWorkers=1', ...again]);
-  all.homeless += second.homeless;
-  all.files = [...all.files.filter(({ file }) => !again.includes(file)), ...second.files];
+const results = runTests(files);
+const again = results.files.filter(({ failed }) => failed > 0).map(({ file }) => file);
+const flaky = [];
+// A machine shared with others starves a process now and then. A test that fails again, alone, is broken.
+if (isWhole && again.length > 0 && again.length <= MOST_AGAIN) {
+  say(`once more, one at a time:\n${again.map((file) => `  ${file}\n`).join('')}`);
+  const first = failures.splice(0);
+  const second = runTests(again, ['--maxWorkers=1']);
+  const isBroken = ({ file, name }) => failures.some((one) => one.file === file && one.name === name);
+  flaky.push(...first.filter((one) => !isBroken(one)));
+  results.homeless += second.homeless;
+  results.files = [...results.files.filter(({ file }) => !again.includes(file)), ...second.files];
 }
 await stopEngine?.();
-const slowest = all.files.toSorted((a, b) => b.seconds - a.seconds).slice(0, 12);
-process.stdout.write(
-  `test: slowest: ${slowest.map((one) => `${relative(root, one.file)} ${one.seconds} s`).join(', ')}\n`,
-);
-// At the end, where who reads only that sees what to look at.
-for (const { name, file } of failures) process.stdout.write(`test: failed in ${relative(root, file)}: ${name}\n`);
+const mutants = tier === 'proof' && isWhole ? mutate() : { missed: 0, unnoticed: 0 };
 rmSync(dir, { recursive: true, force: true });
-const sum = (what) => all.files.reduce((total, one) => total + one[what], 0);
-const failed = sum('failed') + all.homeless + (checks === 0 ? 0 : 1);
-process.stdout.write(`${sum('passed')} passed, ${failed} failed, ${sum('skipped')} skipped\n`);
-process.exitCode = failed === 0 ? 0 : 1;
+close();
 
-/** What came of each file; a run that ends without saying so has failed. */
-function runTests(args) {
+function close() {
+  const slowest = results.files.toSorted((a, b) => b.seconds - a.seconds).slice(0, 12);
+  say(`slowest: ${slowest.map((one) => `${one.file} ${one.seconds} s`).join(', ')}`);
+  const untried = results.files.flatMap(({ file, notes }) =>
+    notes.flatMap((why) => (why === null && !isWhole ? [] : [{ file, why: why ?? reason(file) }])),
+  );
+  for (const line of skipLines(leftOut, untried)) say(line);
+  for (const { name, file } of flaky) say(`flaky: ${file}: ${name}`);
+  for (const { name, file } of failures) say(`failed in ${file}: ${name}`);
+  if (noSandbox !== null) say(noSandbox);
+  const isStrict = process.env.AGS_REQUIRE_ALL !== undefined;
+  const counts = addCounts([
+    ...results.files,
+    { passed: 0, failed: results.homeless + (checked ? 0 : 1), skipped: 0 },
+    { passed: mutants.missed, failed: mutants.unnoticed, skipped: 0 },
+    { passed: 0, failed: isStrict ? leftOut.length : 0, skipped: isStrict ? 0 : leftOut.length },
+  ]);
+  if (tier === 'proof' && isWhole) keepProof(counts);
+  say(`took ${Math.round((Date.now() - started) / 1000)} s`);
+  // scripts/ci.mjs adds the counts of several runs, and says them itself.
+  const { AGS_TEST_COUNTS } = process.env;
+  if (AGS_TEST_COUNTS === undefined) process.stdout.write(`${countsLine(counts)}\n`);
+  else appendFileSync(AGS_TEST_COUNTS, `${JSON.stringify(counts)}\n`);
+  process.exitCode = counts.failed === 0 && noSandbox === null ? 0 : 1;
+}
+
+/** Of a test that is skipped without a note. */
+function reason(file) {
+  const { uses } = chosen.find((one) => one.file === file) ?? { uses: [] };
+  const missing = uses.find((name) => absent.has(name));
+  if (missing !== undefined) return `needs ${missing}`;
+  return isRoot ? `in ${file}` : 'needs root';
+}
+
+function isThere(name) {
+  if (name === 'sandbox') return noSandbox === null;
+  if (name === 'low-ports') return withLowPorts !== null;
+  return isInstalled(name) && (name !== 'docker' || engineAnswers());
+}
+
+/** The results of each file. Those that need low ports have a run of their own where that takes a network of their own. */
+function runTests(some, more = []) {
+  const needsPorts = (file) => chosen.some((one) => one.file === file && one.needs.includes('low-ports'));
+  const prefix = withLowPorts ?? [];
+  if (prefix.length === 0) return runVitest(some, more);
+  const [low, others] = [some.filter(needsPorts), some.filter((file) => !needsPorts(file))];
+  const both = [runVitest(others, more), runVitest(low, more, prefix)];
+  return { files: both.flatMap((one) => one.files), homeless: both.reduce((sum, one) => sum + one.homeless, 0) };
+}
+
+/** A run that ends without results has failed. */
+function runVitest(some, more, prefix = []) {
+  if (some.length === 0) return { files: [], homeless: 0 };
   const report = join(dir, 'report.json');
   rmSync(report, { force: true });
-  const vitest = [process.execPath, join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...REPORTERS, ...args];
-  const [program, ...rest] = inMemory ? ['unshare', '--mount', 'sh', '-c', IN_MEMORY, root, ...vitest] : vitest;
-  const env = { ...process.env, AGS_TEST_REPORT: report };
+  const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...REPORTERS, ...options, ...more];
+  const [program, ...rest] = enterOwnTmp([...prefix, process.execPath, ...vitest]);
+  const callers = tier === 'core' ? 'one' : isWhole && tier === 'full' ? 'rest' : 'all';
+  const env = { AGS_TEST_CALLERS: callers, ...process.env, AGS_TEST_REPORT: report, AGS_TEST_FILES: some.join('\n') };
+  if (noSandbox !== null) env.AGS_TEST_NO_SANDBOX = '1';
   const { status } = spawnSync(program, rest, { cwd: root, stdio: 'inherit', env });
   try {
     const { files, homeless } = JSON.parse(readFileSync(report, 'utf8'));
+    for (const one of files) one.file = relative(root, one.file);
     failures.push(...files.flatMap(({ file, names }) => names.map((name) => ({ file, name }))));
     const isTold = homeless > 0 || files.some(({ failed }) => failed > 0);
     return { files, homeless: status === 0 || isTold ? homeless : 1 };
@@ -89,14 +140,30 @@ function runTests(args) {
   }
 }
 
-/**
- * Thousands of small projects are made and removed, which takes a disk longer than everything that is tested with them. What is about
- * disks itself is in /var/tmp.
- */
-function canBeInMemory() {
-  const seen = ['test', '-f', join(root, 'package.json')];
-  const tried = spawnSync('unshare', ['--mount', 'sh', '-c', IN_MEMORY, root, ...seen], { cwd: root, stdio: 'ignore' });
-  const can = tried.status === 0;
-  if (can) process.stdout.write('test: /tmp is in memory for the tests, and theirs alone\n');
-  return can;
+/** Protections that are taken out one by one: how many a test missed, and how many none did. */
+function mutate() {
+  const { stdout, status } = spawnSync(process.execPath, [join(root, 'scripts/mutate.mjs')], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 26,
+  });
+  process.stdout.write(stdout);
+  const count = (word) => stdout.split('\n').filter((line) => line.startsWith(`${word} `)).length;
+  const unnoticed = count('UNNOTICED');
+  return { missed: count('missed'), unnoticed: status === 0 || unnoticed > 0 ? unnoticed : 1 };
+}
+
+/** The last result, in the repository: whether the protections that are there now were proven. */
+function keepProof(counts) {
+  const git = (...words) => spawnSync('git', words, { cwd: root, encoding: 'utf8' }).stdout.trim();
+  const isChanged = git('status', '--porcelain', '--', 'src', 'web', 'test', 'scripts') !== '';
+  const commit = `${git('rev-parse', 'HEAD')}${isChanged ? ' with changes' : ''}`;
+  const proof = { commit, date: new Date().toISOString().slice(0, 10), ...counts, mutants };
+  writeFileSync(PROOF, `${JSON.stringify(proof, null, 2)}\n`);
+  say(`written: ${relative(root, PROOF)}`);
+}
+
+function run(words) {
+  return spawnSync(process.execPath, words, { cwd: root, stdio: 'inherit' }).status ?? 1;
 }

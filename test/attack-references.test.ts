@@ -2,10 +2,11 @@
 // who tries it: exactly the attempts that name it, and tests that exist.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ATTACKS } from '../src/attack/table/table.ts';
 
-const ROOT = new URL('..', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(ROOT, 'docs/security/attack-references.md'), 'utf8');
 const FLAW = /^(CVE-\d{4}-\d{4,}|GHSA(-[0-9a-z]{4}){3})$/;
 

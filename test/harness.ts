@@ -13,19 +13,26 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { learn, teach, type Asker } from './remembered.ts';
 
 export type Caller = 'root' | 'user';
 
-/** As root both callers are tried; an ordinary user can only be itself. */
-export const CALLERS: readonly Caller[] = process.getuid?.() === 0 ? ['root', 'user'] : ['user'];
+/** Only root can mount, give files away and become somebody else. */
+export const IS_ROOT = process.getuid?.() === 0;
 /**
- * For what stands on a sandbox and not at its edge: the caller that most people are. Everything at the edge (conformance, attacks, exec, streams,
- * what comes out) is tried as both; with AGS_TEST_CALLERS=all so is the rest.
+ * Whom boundary tests run as (conformance, attacks, exec, streams, results). Started by root, `npm test` tries an ordinary user, and
+ * `npm run test:all` tries root in the same files and both in its own. An ordinary user can only be itself.
  */
-export const USUAL: readonly Caller[] = process.env['AGS_TEST_CALLERS'] === 'all' ? CALLERS : CALLERS.slice(-1);
-const USER = process.getuid?.() === 0 ? 42_424 : (process.getuid?.() ?? 1000);
-const REPO = new URL('..', import.meta.url).pathname;
+export const CALLERS: readonly Caller[] = IS_ROOT ? callersFor(process.env['AGS_TEST_CALLERS']) : ['user'];
+/** Where user namespaces are forbidden, scripts/test.mjs has said so: single tests are skipped, and files with `// needs: sandbox`. */
+export const HAS_SANDBOX = process.env['AGS_TEST_NO_SANDBOX'] === undefined;
+/** Tests that only stand on a sandbox run as one caller: an ordinary user, as most people are. */
+export const USUAL: readonly Caller[] = CALLERS.slice(-1);
+export const ONE: Caller = USUAL[0] ?? 'user';
+const USER = IS_ROOT ? 42_424 : (process.getuid?.() ?? 1000);
+const REPO = fileURLToPath(new URL('..', import.meta.url));
 export const AGS = join(REPO, 'bin/ags.cjs');
 
 /**
@@ -63,6 +70,12 @@ export interface Machine extends Disposable {
   start(args: readonly string[], options?: { cwd?: string; env?: Record<string, string> }): ChildProcess;
   /** Ids of the tasks that are left. */
   tasks(): string[];
+}
+
+function callersFor(wish = 'one'): readonly Caller[] {
+  const isCore = !/\.(?:full|proof)\.test\.ts$/.test(expect.getState().testPath ?? '');
+  if (wish === 'all' || (wish === 'rest' && !isCore)) return ['root', 'user'];
+  return wish === 'rest' ? ['root'] : ['user'];
 }
 
 /** See remembered.ts; readiness.test.ts and doctor.test.ts find it out anew. */

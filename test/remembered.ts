@@ -14,10 +14,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const DIST = new URL('../dist/', import.meta.url).pathname;
+const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 /** The file that asks whether a sandbox works, in the command and where a test runs the modules that it is made of. */
-const ASKS = { command: 'bundle/hot.cjs', modules: 'tasks/ready.js' } as const;
+const ASKS = { command: 'bundle/hot.cjs', modules: 'run/readiness.js' } as const;
 export type Asker = keyof typeof ASKS;
 
 const known = new Map<string, number>();

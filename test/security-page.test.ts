@@ -2,10 +2,11 @@
 // or tests, and all of them exist.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ATTACKS } from '../src/attack/table/table.ts';
 
-const ROOT = new URL('..', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
 
 /** The rows of the tables below a heading, without their first line and the one under it. */

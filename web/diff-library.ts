@@ -1,12 +1,12 @@
-// web/diff-library.ts: fits the diff library to our content security policy and our size while the page is built.
-// It writes style attributes and style elements, which the policy refuses; here they become rules of adopted style sheets.
-// It can load every grammar and theme of Shiki; the engine we use brings its languages along, so that those stay out.
-// Invariant: each change finds exactly what it was made for, or the build fails: the library is pinned, and moves fast.
+// web/diff-library.ts: patches the diff library during the build.
+// The library writes style attributes and elements, which the content security policy blocks; adopted style sheets replace them.
+// It can load every Shiki grammar and theme. The highlighter we use has its own languages, so Shiki is left out of the bundle.
+// Invariant: every patch matches exactly once, or the build fails. The library is pinned and changes often.
 import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
 
 const STRICT = fileURLToPath(new URL('src/diff/strict-styles.ts', import.meta.url));
-/** The two themes of the code: their colours can be read on every ground of a diff. */
+/** These two themes stay readable on every background colour of a diff. */
 const THEMES = `export const themes = {
   'github-light-high-contrast': () => import('@pierre/highlights/themes/github-light-high-contrast'),
   'github-dark-default': () => import('@pierre/highlights/themes/github-dark-default'),
@@ -21,7 +21,7 @@ interface Change {
   readonly file: string;
   readonly from: string;
   readonly to: string;
-  /** Of strict-styles.ts. */
+  /** A function of strict-styles.ts that the patched file imports. */
   readonly use?: string;
 }
 
@@ -50,13 +50,13 @@ const CHANGES: readonly Change[] = [
     to: 'shadowRoot.adoptedStyleSheets = [sheet, ...ourSheets()];',
     use: 'ourSheets',
   },
-  // It copies every line out of the text it is cut from, to let go of that; we keep the text, and save the time.
+  // The library copies every line so that the full text can be freed. The page keeps the full text, so copying only costs time.
   {
     file: 'utils/detachString.js',
     from: 'function detachString(value) {',
     to: 'function detachString(value) {\n\treturn value;',
   },
-  // What can be pressed has a name and is in the keyboard's reach.
+  // Accessibility: give the library's buttons a name, and let the keyboard reach the expand buttons.
   {
     file: 'utils/createSeparator.js',
     from: `role: "button",
@@ -93,7 +93,7 @@ export function diffLibrary(): Plugin {
       if (change === undefined) return null;
       const parts = code.split(change.from);
       if (parts.length !== 2)
-        this.error(`${change.file} of @pierre/diffs is not as it was: look at web/diff-library.ts`);
+        this.error(`${change.file} of @pierre/diffs has changed: update the patch in web/diff-library.ts`);
       made.add(change);
       const uses = change.use === undefined ? '' : `import { ${change.use} } from ${JSON.stringify(STRICT)};\n`;
       return { code: uses + parts.join(change.to), map: null };
@@ -101,7 +101,9 @@ export function diffLibrary(): Plugin {
     buildEnd(error) {
       const missing = CHANGES.filter((change) => !made.has(change));
       if (error === undefined && !this.meta.watchMode && missing.length > 0 && made.size > 0)
-        this.error(`@pierre/diffs is not as it was: ${missing.map(({ file }) => file).join(', ')}`);
+        this.error(
+          `@pierre/diffs has changed; patches in web/diff-library.ts match nothing: ${missing.map(({ file }) => file).join(', ')}`,
+        );
     },
   };
 }

@@ -1,4 +1,4 @@
-// web/vite.config.ts: the page as files that any server can hand out under a strict content security policy.
+// web/vite.config.ts: builds the page into static files that work under a strict content security policy.
 import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
@@ -14,10 +14,9 @@ export default defineConfig({
     outDir: fileURLToPath(new URL('../dist/web', import.meta.url)),
     emptyOutDir: true,
     target: 'es2023',
-    // Fonts and pictures stay files: the policy allows our own origin, not data in addresses.
+    // Fonts and images stay separate files: the policy allows our own origin but no data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // What is bundled brings its licence along.
     license: { fileName: 'LICENSES.md' },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 2000,

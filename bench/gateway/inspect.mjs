@@ -14,7 +14,7 @@ const PROXY = 7300;
 const [PASSED, INSPECTED] = NAMES;
 
 export async function inspect(place, settings) {
-  const { createAuthority } = await import(pathToFileURL(join(settings.dist, 'gateway/certificate.js')).href);
+  const { createAuthority } = await import(pathToFileURL(join(settings.dist, 'gateway/intercept/certificate.js')).href);
   const authority = createAuthority({ commonName: 'bench', days: 2, now: new Date() });
   const trusted = join(place.dir, 'authority.pem');
   writeFileSync(trusted, authority.certificatePem);

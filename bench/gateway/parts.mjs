@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 
 const [dist, certificates] = process.argv.slice(2);
 const part = (name) => import(pathToFileURL(join(dist, name)).href);
-const { createAuthority } = await part('gateway/certificate.js');
+const { createAuthority } = await part('gateway/intercept/certificate.js');
 const { compileRules } = await part('gateway/rules.js');
 
 const authority = createAuthority({ commonName: 'bench', days: 30, now: new Date() });

@@ -96,7 +96,7 @@ const latencies = (caption, runs) => ({
 function tunnelsText({ versions, notes, rounds, seconds, others }) {
   return `![Bar charts of the gateway](benchmarks-gateway.svg)
 
-\`ags gateway\` by itself, with its decision log, beside ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log, here also without its guard of addresses and its password, because it would not lead to loopback: how both compare as they come is measured from inside sandboxes, below. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. A connection is made anew, asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} processor cores.${notes.map((note) => ` ${note}`).join('')}`;
+\`ags gateway\` on its own, with its decision log, compared with ${versions.join(', ')}. All have the same list of 52 names and write their log to a file of the same disk; \`srt\` is the HTTP proxy of @anthropic-ai/sandbox-runtime alone, which keeps no log, here also without its address guard and its password, because it would not connect to loopback. The comparison with default settings is made from inside sandboxes, below. Origin and client are small C programs with one thread each; all is on loopback, in a network namespace of its own. Each new connection asks for the origin with CONNECT, sends one request, gets one answer and is closed. Processor time is that of the proxy alone, with all its threads and helpers. ${rounds} rounds of ${seconds} s each; before, other programs used ${others} processor cores.${notes.map((note) => ` ${note}`).join('')}`;
 }
 
 function bytes({ down, up }) {
@@ -114,7 +114,7 @@ function bytes({ down, up }) {
   });
   return {
     title: 'moving bytes',
-    text: 'One connection, as fast as it goes. The client reads or writes, the origin writes or reads; all share the same processor cores.',
+    text: 'One connection at full speed. The client reads or writes, the origin writes or reads; all share the same processor cores.',
     tables: [table('Download', down), table('Upload', up)],
     bars: [
       ...over(down, 'tinyproxy', megabytes, { name: 'download, over tinyproxy', atLeast: 2.2 }),
@@ -139,7 +139,7 @@ function events({ events: runs }) {
   const added = difference(p50(runs.ags), p50(runs.direct));
   return {
     title: 'streams',
-    text: '200 streams at a time, as models answer: an event of 64 bytes every 25 ms on each. How long after it was sent an event arrives.',
+    text: '200 streams at a time, as models answer: an event of 64 bytes every 25 ms on each. The figures are the delay between sending and receiving an event.',
     tables: [
       {
         head: ['through', 'half of all within', '99 of 100 within', 'half, more than no proxy'],
@@ -186,7 +186,7 @@ function memory({ memory: runs }) {
   });
   return {
     title: 'memory',
-    text: `Connections that are open and idle, each measured in a fresh process; ${runs.ags.length} rounds. Memory is what is resident, all helpers included.`,
+    text: `Connections that are open and idle, each measured in a fresh process; ${runs.ags.length} rounds. Memory is resident memory, helpers included.`,
     tables: [
       {
         head: ['through', 'connections', 'at rest', 'with them', 'each'],
@@ -202,7 +202,7 @@ function checks({ hello, rules, inspect, steps, first }) {
   const [few, most] = [counts[0], counts.at(-1)];
   return {
     title: 'what its checks cost',
-    text: 'On port 443 the first bytes must be a TLS hello for the very host that was asked for; of 517 bytes of plain HTTP to another port only the first is looked at. Lists of rules are half wildcards; each is in a process of its own. Where a rule speaks of methods or paths, TLS ends in the gateway, and every request is looked at, decided, written down and sent on over TLS of its own.',
+    text: 'On port 443 the first bytes must be a TLS hello for exactly the requested host; of 517 bytes of plain HTTP to another port the gateway reads only the first. Half of the rules in a list are wildcards; each list runs in its own process. Where a rule names methods or paths, the gateway terminates TLS, and reads, decides, logs and forwards every request over its own TLS connection.',
     tables: [
       {
         caption: 'Processor time of the gateway',

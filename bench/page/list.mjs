@@ -18,7 +18,7 @@ export async function benchList(world, browser, plain, { sizes, rounds }) {
   const of = (runs, what) => runs.map((run) => run[what]);
   return {
     title: 'the list of tasks',
-    text: `A first visit, with nothing in the browser's cache; ${rounds} rounds. "Rows" is the time from the beginning until the first rows are in a frame; main thread is its processor time until it has nothing more to do. The plain page reads the same answer of the server and puts one row of seven cells for each task into the document, without a script of anybody's; ratios are taken round by round.`,
+    text: `A first visit, with nothing in the browser's cache; ${rounds} rounds. "Rows" is the time until the first rows are in a frame; "main thread" is its processor time until it is idle. The plain page reads the same response and puts one row of seven cells for each task into the document, without any framework; ratios compare values of the same round.`,
     tables: [
       {
         caption: 'what is loaded at the start, compressed by gzip',

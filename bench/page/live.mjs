@@ -128,7 +128,7 @@ function section({ tasks, live, perSecond, seconds, sent, counts, lists, underMs
   const lost = ways.reduce((sum, [, { events, wrong }]) => sum + Math.abs(sent - events) + wrong, 0);
   return {
     title: 'many live tasks',
-    text: `${count(tasks)} tasks, of which ${live} say or do something ${perSecond} times a second each, for ${seconds} s: ${count(sent)} events. All the while one tab shows the list and is walked through by keys and clicks, another shows one of these tasks and is filtered, and a script counts the events of all of them, over a WebSocket and over server-sent events. The delay is from the time in the event until the script has it; to the next frame is from a key or click until what came of it was drawn.`,
+    text: `${count(tasks)} tasks, of which ${live} say or do something ${perSecond} times a second each, for ${seconds} s: ${count(sent)} events. Meanwhile one tab shows the list and is used by keys and clicks, another shows one of these tasks and is filtered, and a script counts all events, over a WebSocket and over server-sent events. The delay is from the event's time until the script has it; "to the next frame" is from a key or click until its result is drawn.`,
     tables: [
       {
         caption: 'events',

@@ -117,7 +117,7 @@ function section({ tasks, live, perSecond, rounds, awayMs, short, long, shown, l
   ];
   return {
     title: 'a server that is started anew',
-    text: `${count(tasks)} tasks, ${live} of them live with ${perSecond} events a second each, a tab on the list and one on a live task. The server is ended and started at the same port: ${rounds} times at once, and once after ${awayMs / 1000} s. A tab is live again when it shows an event that was not said yet when the server was there; "all" is from the end of the earlier server until both tabs are live, without the pause. At the end the timeline is read from its beginning: ${count(last - 1)} events were said meanwhile, ${lost} were missing, ${doubled} were there twice, ${unordered} were out of order.`,
+    text: `${count(tasks)} tasks, ${live} of them live with ${perSecond} events a second each, a tab on the list and one on a live task. The server is stopped and started on the same port: ${rounds} times at once, and once after ${awayMs / 1000} s. A tab is live again when it shows an event that happened after the server was stopped; "all" is from the end of the earlier server until both tabs are live, without the pause. At the end the test reads the timeline from its beginning: ${count(last - 1)} events happened meanwhile, ${lost} were missing, ${doubled} were there twice, ${unordered} were out of order.`,
     tables: [
       {
         head: ['started again', 'the server starts in', 'the list is live after', 'the task', 'all'],

@@ -84,7 +84,7 @@ function section(found, { rounds, frames }) {
   const both = (row) => found.flatMap((one) => [row('**ags**', one, one.ours), row('plain page', one, one.theirs)]);
   return {
     title: 'a review',
-    text: `Changes that a task has made, opened in a browser that has been here before; ${rounds} rounds. Lines are those added and removed, without the lines around them. "There" is when the first lines are in a frame, main thread is its processor time until it has nothing more to do. The plain page puts every line of the same patches into the document, three elements each, without colours, marks of words, or anything to click.`,
+    text: `A task's changes, opened in a browser with a warm cache; ${rounds} rounds. Lines are those added and removed, without context lines. "There" is when the first lines are in a frame; "main thread" is its processor time until it is idle. The plain page puts every line of the same patches into the document, three elements each, without colours, word marks or controls.`,
     tables: [
       {
         caption: 'opening it',

@@ -78,7 +78,7 @@ function section(found, backwards, rounds) {
   const [least, most] = [found[0], found.at(-1)];
   return {
     title: 'a long timeline',
-    text: `The page of a task that has ended, with events as agents make them; ${rounds} rounds, in a browser that has been here before. "There" is when its last event is in a frame. The plain page is given all events at once and makes one element of each. Going back is scrolling up, without a pause, until the first event is there: every event has then been read.`,
+    text: `The page of a finished task, with typical events; ${rounds} rounds, in a browser with a warm cache. "There" is when its last event is in a frame. The plain page gets all events at once and makes one element of each. "Going back" is scrolling up, without a pause, until the first event is there; by then every event has been loaded.`,
     tables: [
       {
         caption: 'opening it',

@@ -1,21 +1,21 @@
-// agent-run/control-server.ts: where people come to a run while it goes on: to stop it, to tell the agent something, to add rules, to sit down at
-// its terminal or open a shell beside it. Behind the task's control socket.
+// agent-run/control-server.ts: answers requests on the task's control socket while it runs: stop it, send the agent a message, add
+// rules, attach to its terminal, open a shell beside it.
 import { AgsError } from '../protocol/errors.ts';
 import { serveControl, StreamAnswer } from '../lib/process/control.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { LiveTurn } from './turn.ts';
 import { putMessage } from './inbox.ts';
 import { startInside } from '../run/join-sandbox.ts';
-import { guestOnly } from './terminal-hub.ts';
+import { singleClient } from './terminal-hub.ts';
 
-export interface Desk extends Disposable {
-  /** Aborted once it is to stop. */
+export interface ControlServer extends Disposable {
+  /** Aborted once the run is asked to stop. */
   readonly stopped: AbortSignal;
-  /** Why it was stopped. */
+  /** null: the run was not asked to stop. */
   readonly reason: StopReason | null;
   up(turn: LiveTurn): void;
   down(): void;
-  /** Asks first and kills after a while, or kills at once. */
+  /** Interrupts the agent and kills it 10 s later; with `force`, kills it at once. */
   stop(force: boolean, reason?: StopReason): void;
   runInside(
     argv: readonly string[],
@@ -31,7 +31,7 @@ export interface StopReason {
 
 const PATIENCE_MS = 10_000;
 
-export function openDesk(paths: TaskPaths): Desk {
+export function openControlServer(paths: TaskPaths): ControlServer {
   const stopping = new AbortController();
   let live: LiveTurn | null = null;
   let reason: StopReason | null = null;
@@ -63,8 +63,8 @@ export function openDesk(paths: TaskPaths): Desk {
       case 'attach': {
         const terminal = requireLive().terminal;
         if (terminal === null)
-          throw new AgsError('usage.invalid', 'This agent has no terminal: it was started to work by itself.', {
-            hint: 'Follow it with: ags logs -f. Open a shell beside it with: ags shell <task>',
+          throw new AgsError('usage.invalid', 'This agent has no terminal: it was not started with --interactive.', {
+            hint: 'Follow its log: ags logs -f <task>. Open a shell beside it: ags shell <task>',
           });
         return terminal.hub.attach(await terminal.program);
       }
@@ -77,7 +77,7 @@ export function openDesk(paths: TaskPaths): Desk {
 
   function requireLive(): LiveTurn {
     if (live !== null) return live;
-    throw new AgsError('task.busy', 'Its sandbox is not up.', { hint: 'Try again in a moment.' });
+    throw new AgsError('task.busy', 'The sandbox of this task is not running.', { hint: 'Try again in a moment.' });
   }
 
   const control = serveControl(paths.root, answer);
@@ -128,7 +128,7 @@ function openShell(live: LiveTurn, wish: WindowWish): StreamAnswer {
   const term = typeof wish.term === 'string' && /^[\w.+-]{1,40}$/.test(wish.term) ? wish.term : 'xterm-256color';
   const given = Array.isArray(wish.argv) ? wish.argv.filter((word): word is string => typeof word === 'string') : [];
   const argv = given.length > 0 ? given : ['sh', '-c', 'exec "${SHELL:-/bin/sh}"'];
-  return guestOnly((onData) =>
+  return singleClient((onData) =>
     startInside(live.sandbox, ['env', `TERM=${term}`, ...argv], {
       window: { columns: number(wish.columns, 80), rows: number(wish.rows, 24) },
       onData,

@@ -1,17 +1,17 @@
-// agent-run/fork.ts: a task that begins with what another one did, for the same branch.
+// agent-run/fork.ts: starts a task from the result of another one, for the same branch.
 import type { StoredTask } from '../store/tasks.ts';
 import { requireAgent } from './control.ts';
 import { startTasks } from './start.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export function forkTask(
-  world: World,
+  context: HostContext,
   from: StoredTask,
   wish: { text: string; name: string | null; agent: string | null; model: string | null },
 ): Promise<StoredTask[]> {
   const goal = requireAgent(from);
   return startTasks(
-    { ...world, cwd: from.task.project },
+    { ...context, cwd: from.task.project },
     {
       goals: [{ text: wish.text, name: wish.name }],
       agents: [wish.agent ?? agentText(goal)],

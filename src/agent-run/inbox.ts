@@ -1,5 +1,5 @@
-// agent-run/inbox.ts: messages for an agent that it has not had yet. One file each, so that none is lost when a runner dies.
-// Invariant: a message goes to the agent or is withdrawn, never both: whoever renames its file has it.
+// agent-run/inbox.ts: stores messages that the agent has not received yet, one file each, so that none is lost when a runner dies.
+// Invariant: a message is delivered or withdrawn, never both: the process that renames its file owns it.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
@@ -13,26 +13,26 @@ export interface WaitingMessage {
   readonly atMs: number;
 }
 
-/** After all that are there, whatever the clock says: it may have been put back since. */
+/** Sorts after all waiting messages, even if the clock was set back. */
 export function putMessage({ inbox }: Inbox, text: string, nowMs: number): void {
   mkdirSync(inbox, { recursive: true, mode: 0o700 });
-  const [lastMs = 0, lastPlace = 0] = (ids(inbox).at(-1) ?? '').split('-').map(Number);
-  const [ms, place] = nowMs > lastMs ? [nowMs, 0] : [lastMs, lastPlace + 1];
-  replaceFile(join(inbox, `${String(ms).padStart(15, '0')}-${String(place).padStart(4, '0')}.txt`), text, {
+  const [lastMs = 0, lastCount = 0] = (ids(inbox).at(-1) ?? '').split('-').map(Number);
+  const [ms, count] = nowMs > lastMs ? [nowMs, 0] : [lastMs, lastCount + 1];
+  replaceFile(join(inbox, `${String(ms).padStart(15, '0')}-${String(count).padStart(4, '0')}.txt`), text, {
     durable: true,
   });
 }
 
 export interface TakenMessage {
   readonly text: string;
-  /** The agent has it. Until then it is kept: a runner that dies before that has lost nothing. */
+  /** Deletes it. Call it once the agent has the message, so that a runner that dies before loses nothing. */
   drop(): void;
 }
 
-/** All of them as one, oldest first; null: there is none. For the runner alone. */
+/** Joins all messages, oldest first; null: there is none. Only the runner calls this. */
 export function takeMessage({ inbox }: Inbox): TakenMessage | null {
   for (const id of waitingIds({ inbox })) claim(inbox, id, TAKEN);
-  // Also those that a runner took before this one, and died.
+  // Includes messages that an earlier runner took before it died.
   const names = ids(inbox, TAKEN).map((id) => join(inbox, `${id}${TAKEN}`));
   if (names.length === 0) return null;
   return {
@@ -43,7 +43,7 @@ export function takeMessage({ inbox }: Inbox): TakenMessage | null {
   };
 }
 
-/** What it said; null: the agent has it already, or it was withdrawn before. */
+/** Returns the text; null: the agent has it already, or it was withdrawn before. */
 export function withdrawMessage({ inbox }: Inbox, id: string): string | null {
   if (!waitingIds({ inbox }).includes(id) || !claim(inbox, id, WITHDRAWN)) return null;
   const path = join(inbox, `${id}${WITHDRAWN}`);
@@ -75,7 +75,7 @@ function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // Somebody has just had it.
+    // It was just delivered or withdrawn.
     return null;
   }
 }

@@ -1,5 +1,4 @@
-// agent-run/plan-agent.ts: everything that stands ready before an agent is started: its program, how it is signed in, what it may
-// reach, and the layers that its workspace stands on.
+// agent-run/plan-agent.ts: plans an agent's run: its program, its sign-in, the hosts it may reach, and the layers of its workspace.
 import type { Agent } from '../agents/agent.ts';
 import { agentNamed, AGENTS } from '../agents/agents.ts';
 import { commandAgent } from '../agents/command.ts';
@@ -9,15 +8,18 @@ import type { NetworkRule, SecretRule } from '../protocol/network.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { findProgram, type AgentProgram } from '../agent-setup/programs.ts';
+import { findProgram } from '../agent-setup/programs.ts';
+import type { AgentProgram } from '../agent-setup/agent-program.ts';
 import type { BringOutDetails } from '../results/bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
-import { prepareLayers, type LayersWish, type PreparedLayers } from '../workspace/prepare-snapshot.ts';
+import { prepareLayers } from '../setup/layers.ts';
+import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { ENDPOINT_PORT } from '../run/network/plan-network.ts';
-import { planRun, type RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import { planRun } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-export interface AgentStage {
+export interface PlannedAgent {
   readonly agent: Agent;
   readonly plan: RunPlan;
   readonly program: AgentProgram;
@@ -29,31 +31,31 @@ export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
   const agent = agentNamed(goal.agent);
   if (agent !== undefined) return agent;
   throw new AgsError('usage.invalid', `There is no agent called "${goal.agent}".`, {
-    hint: `There are ${AGENTS.map(({ name }) => name).join(', ')}; any other program is given as a command: --agent "./my-agent --fast"`,
+    hint: `Known agents: ${AGENTS.map(({ name }) => name).join(', ')}. Give any other program as a command: --agent "./my-agent --fast"`,
   });
 }
 
-/** As whom its work is brought out, and what of it is none. */
+/** The author of the agent's work, and the agent's scratch files, which are not part of it. */
 export function authorOf(agent: Agent): BringOutDetails {
   return { agentTitle: agent.title, agentEmail: `${agent.name}@ags.invalid`, scratch: agent.scratch };
 }
 
-/** Refuses what cannot work before anything is made: an agent that is not installed, not signed in, or whose sign-in has run out. */
-export async function setStage(
-  world: World,
+/** Creates nothing. Throws if the agent is not installed, not signed in, or its sign-in has expired. */
+export async function planAgentRun(
+  context: HostContext,
   project: string,
   goal: Goal,
   pinned?: RunFile['image'],
-): Promise<AgentStage> {
+): Promise<PlannedAgent> {
   const agent = agentOf(goal);
-  const signIn = await findSignIn(world, agent);
+  const signIn = await findSignIn(context, agent);
   if (signIn === null && agent.signIns.length > 0) throw signInNeeded(agent);
-  const plan = await planRun({ ...world, cwd: project }, flagsOf(goal), {
+  const plan = await planRun({ ...context, cwd: project }, flagsOf(goal), {
     live: false,
     pinned,
     adjust: (config) => withAgent(config, agent, signIn?.secret ?? null),
   });
-  const program = await findProgram(world, agent, plan);
+  const program = await findProgram(context, agent, plan);
   if (program === null)
     throw new AgsError(
       'agent.missing',
@@ -61,28 +63,28 @@ export async function setStage(
       {
         hint:
           plan.image === null
-            ? `Install it for ags, in a directory of its own: ags agents install ${agent.name}`
-            : `Build an image that has it (ags image build base --agent ${agent.name}), or install it for ags: ags agents install ${agent.name}`,
+            ? `Install it for ags: ags agents install ${agent.name}`
+            : `Build an image with it (ags image build base --agent ${agent.name}), or install it for ags: ags agents install ${agent.name}`,
       },
     );
   if (signIn !== null) {
     const { checkSecret } = await import('../run/network/open-gateway.ts');
-    await checkSecret(world, plan.config.network, signIn.secret);
+    await checkSecret(context, plan.config.network, signIn.secret);
   }
   return { agent, plan, program, signIn };
 }
 
 export function layersFor(
-  world: World,
-  { plan }: AgentStage,
+  context: HostContext,
+  { plan }: PlannedAgent,
   task: StoredTask,
   wish: Omit<LayersWish, 'commit' | 'task'>,
 ): Promise<PreparedLayers> {
   const commit = task.run.begins ?? task.task.goal?.base ?? '';
-  return prepareLayers(world, plan, { ...wish, commit, task: task.task.id });
+  return prepareLayers(context, plan, { ...wish, commit, task: task.task.id });
 }
 
-/** Where the gateway's endpoint for the model is, inside; null: the agent goes to its host itself. */
+/** URL of the gateway's endpoint for the model, inside; null: the agent connects to the model's host itself. */
 export function endpointOf(signIn: FoundSignIn | null): string | null {
   return signIn === null || signIn.secret.endpoint === null
     ? null
@@ -95,7 +97,7 @@ function flagsOf(goal: Goal): ConfigFlags {
   return { ...flags, limits: { ...flags.limits, time: `${goal.maxSeconds}s` } };
 }
 
-/** What the user has configured wins: a secret of theirs for the same variable stays. */
+/** The user's configuration wins: a configured secret for the same variable replaces the agent's. */
 function withAgent(config: EffectiveConfig, agent: Agent, secret: SecretRule | null): EffectiveConfig {
   const origin = `agent ${agent.name}`;
   const wanted = [

@@ -1,15 +1,15 @@
-// agent-run/run-hooks.ts: the hooks of one run: found, approved, copied out of reach, and asked whenever its agent does something.
-// Invariant: what runs on this machine is a private copy of exactly the bytes that were approved; neither the agent nor a later
-// change in the checkout reaches it. What goes wrong here refuses.
+// agent-run/run-hooks.ts: the hooks of one run: finds them, checks their approval, copies them, and calls them for each action.
+// Invariant: hooks on the host run from private copies of exactly the approved bytes; neither the agent nor a later change in the
+// checkout can modify them. Any failure here refuses the action.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import type { Agent, HookDoor } from '../agents/agent.ts';
+import type { Agent, HookListener } from '../agents/agent.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { requireHookTrust } from '../config/trust.ts';
 import { clientCommand, CLIENT_PATH, hookClient } from '../hooks/client.ts';
-import { serveHookDoor } from '../hooks/door.ts';
+import { serveHookListener } from '../hooks/door.ts';
 import { createEngine } from '../hooks/engine.ts';
 import { answerOf, execute, MARK } from '../hooks/execute.ts';
 import { findProjectHooks, findUserHooks, type HookFile } from '../hooks/find.ts';
@@ -27,36 +27,36 @@ import {
   type HookDecided,
   type HookInput,
 } from '../protocol/hook.ts';
-import type { Door, SandboxNetwork } from '../protocol/spec.ts';
+import type { Listener, SandboxNetwork } from '../protocol/spec.ts';
 import { taskPaths } from '../store/layout.ts';
 import { HOOKS_PORT } from '../run/network/plan-network.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface RunHooks {
-  /** For the adapter's plan; null: no hook is configured, or this agent cannot be stopped by one. */
-  readonly door: HookDoor | null;
-  /** To be added to the sandbox: doors of its network, read-only files. */
-  readonly doors: readonly Door[];
+  /** For the adapter's plan; null: no hook is configured, or hooks cannot stop this agent. */
+  readonly listener: HookListener | null;
+  /** Listeners and read-only files to add to the sandbox. */
+  readonly listeners: readonly Listener[];
   readonly files: readonly { readonly to: string; readonly content: string }[];
-  onDoor(name: string, handle: Server): void;
+  onListener(name: string, handle: Server): void;
   /** Never rejects. */
   gate(request: GateRequest): Promise<GateVerdict>;
-  /** For agents that cannot be stopped: what they did, as they say it. Does nothing for others. */
+  /** Passes the reported actions of agents that hooks cannot stop to the hooks. Does nothing for other agents. */
   observe(event: AgentEvent): void;
   close(): Promise<void>;
 }
 
 export interface RunHooksInput {
-  readonly world: World;
+  readonly context: HostContext;
   /** The user's own checkout. */
   readonly project: string;
   readonly config: Pick<EffectiveConfig, 'hooks'>;
-  /** The task's id. Its directory is there already. */
+  /** The task's ID. Its directory exists already. */
   readonly task: string;
   readonly run: number;
   readonly agent: Pick<Agent, 'name' | 'gate' | 'readHook'>;
   readonly goal: string;
-  /** What starts Perl inside. */
+  /** The command that starts Perl inside. */
   readonly perl: readonly string[];
   emit(event: HookDecided): void;
   /** Runs a program in the running sandbox, in the project, with `input` on its stdin. */
@@ -68,21 +68,21 @@ export interface RunHooksInput {
 }
 
 /**
- * Throws config.untrusted or config.invalid; for `ags start`, so that a goal is refused before it queues.
+ * Throws config.untrusted or config.invalid, so that `ags start` refuses a goal before it queues.
  * @public Called by the verbs that start agents.
  */
-export function checkHooks(world: World, project: string): void {
-  findHooks(world, project);
+export function checkHooks(context: HostContext, project: string): void {
+  findHooks(context, project);
 }
 
 /** @public Called by the runner. */
 export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
-  const { world, agent } = input;
-  const { root } = taskPaths(world.stateDir, input.task);
+  const { context, agent } = input;
+  const { root } = taskPaths(context.stateDir, input.task);
   const place = join(root, 'hooks');
-  // A runner that was killed may have left one.
+  // A killed runner may have left its copies.
   removeTree(place);
-  const found = findHooks(world, input.project);
+  const found = findHooks(context, input.project);
   const mark = `${randomBytes(16).toString('hex')}.`;
   const hooks = assemble(input, found, { place, mark, logFile: join(root, 'actions.jsonl') });
   const engine = createEngine({
@@ -93,7 +93,7 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   });
   const enforced = agent.gate === 'enforced';
   const { readHook } = agent;
-  const server = serveHookDoor(async (event, json) => {
+  const server = serveHookListener(async (event, json) => {
     const request = readHook?.(event, json) ?? null;
     return request === null ? { allow: true } : engine.decide(request, 'enforced');
   });
@@ -101,16 +101,16 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
     (request) => engine.decide(request, 'observed'),
     (count) => input.emit(tooFast(count)),
   );
-  // What the client waits for is a little longer than the longest answer, so that a refusal comes from whoever knows why.
+  // The client waits a little longer than the slowest hook, so that a refusal carries the hook's reason and not a timeout's.
   const seconds = Math.ceil(engine.longestMs / 1000) + 5;
   const wanted = enforced && hooks.length > 0;
-  const viaDoor = wanted && readHook !== null;
+  const viaListener = wanted && readHook !== null;
   return {
-    door: wanted ? { command: clientCommand(input.perl), url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
-    doors: viaDoor ? [{ name: DOOR, protocol: 'tcp', address: '127.0.0.1', port: HOOKS_PORT }] : [],
-    files: viaDoor ? [{ to: CLIENT_PATH, content: hookClient(HOOKS_PORT, seconds) }] : [],
-    onDoor(name, handle) {
-      if (name === DOOR) handle.on('connection', (socket: Socket) => server.enter(socket));
+    listener: wanted ? { command: clientCommand(input.perl), url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
+    listeners: viaListener ? [{ name: LISTENER, protocol: 'tcp', address: '127.0.0.1', port: HOOKS_PORT }] : [],
+    files: viaListener ? [{ to: CLIENT_PATH, content: hookClient(HOOKS_PORT, seconds) }] : [],
+    onListener(name, handle) {
+      if (name === LISTENER) handle.on('connection', (socket: Socket) => server.enter(socket));
     },
     gate: (request) => engine.decide(request, 'enforced'),
     observe(event) {
@@ -128,10 +128,10 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   };
 }
 
-const DOOR = 'hooks';
+const LISTENER = 'hooks';
 
 function tooFast(count: number): HookDecided {
-  const reason = `${count} actions came too fast to be put before the hooks.`;
+  const reason = `${count} actions were not checked by hooks: they came too fast.`;
   return {
     type: 'hook.decided',
     point: 'pre-any',
@@ -145,14 +145,14 @@ function tooFast(count: number): HookDecided {
 }
 
 /**
- * The network of a sandbox with the doors of its hooks; one without any network has these alone.
+ * Adds the listeners of the hooks to a sandbox's network. A sandbox without a network gets these alone.
  * @public Called by the runner.
  */
-export function withDoors(network: SandboxNetwork, doors: readonly Door[]): SandboxNetwork {
-  if (doors.length === 0) return network;
+export function withListeners(network: SandboxNetwork, listeners: readonly Listener[]): SandboxNetwork {
+  if (listeners.length === 0) return network;
   return network.kind === 'gateway'
-    ? { ...network, doors: [...network.doors, ...doors] }
-    : { kind: 'gateway', doors, reach: false };
+    ? { ...network, listeners: [...network.listeners, ...listeners] }
+    : { kind: 'gateway', listeners, reach: false };
 }
 
 interface Found {
@@ -160,12 +160,12 @@ interface Found {
   readonly project: readonly HookFile[];
 }
 
-function findHooks(world: World, projectDir: string): Found {
+function findHooks(context: HostContext, projectDir: string): Found {
   const project = findProjectHooks(projectDir);
-  requireHookTrust({ stateDir: world.stateDir, projectDir, hooks: project });
-  const directory = join(dirname(world.configFile), 'hooks');
-  const label = directory.startsWith(`${world.home}/`) ? `~${directory.slice(world.home.length)}` : directory;
-  return { user: findUserHooks(directory, label, world.uid), project };
+  requireHookTrust({ stateDir: context.stateDir, projectDir, hooks: project });
+  const directory = join(dirname(context.configFile), 'hooks');
+  const label = directory.startsWith(`${context.home}/`) ? `~${directory.slice(context.home.length)}` : directory;
+  return { user: findUserHooks(directory, label, context.uid), project };
 }
 
 interface Place {
@@ -174,18 +174,18 @@ interface Place {
   readonly logFile: string;
 }
 
-/** Those of ags first, then the user's files, those of the project, and what the configuration names. */
+/** In order: built-in hooks, the user's files, the project's files, commands of the configuration. */
 function assemble(input: RunHooksInput, { user, project }: Found, { place, mark, logFile }: Place): Hook[] {
-  const { world, config } = input;
+  const { context, config } = input;
   const timeoutMs = config.hooks.timeoutSeconds * 1000;
-  const inside = async (argv: readonly string[], asked: HookInput, signal: AbortSignal): Promise<Answer> => {
-    const { exitCode, stderr } = await input.runInside(argv, `${JSON.stringify(asked)}\n`, signal);
+  const inside = async (argv: readonly string[], action: HookInput, signal: AbortSignal): Promise<Answer> => {
+    const { exitCode, stderr } = await input.runInside(argv, `${JSON.stringify(action)}\n`, signal);
     return answerOf(exitCode, null, Buffer.from(stderr).subarray(0, MOST_REASON));
   };
   const outside = createOutside(input, place, mark);
   const files = [...user, ...project];
   return [
-    ...readyHooks(config.hooks.use, { logFile, timeoutMs, now: () => world.now(), runInside: inside }),
+    ...readyHooks(config.hooks.use, { logFile, timeoutMs, now: () => context.now(), runInside: inside }),
     ...files.map((file, i): Hook => {
       const copy = outside.copy(file, i);
       return { name: file.path, point: file.point, timeoutMs, ask: outside.ask(file.path, [copy], timeoutMs) };
@@ -198,7 +198,7 @@ function assemble(input: RunHooksInput, { user, project }: Found, { place, mark,
         name,
         point: command.point,
         timeoutMs: ownMs,
-        ask: command.inside ? (asked, signal) => inside(argv, asked, signal) : outside.ask(name, argv, ownMs),
+        ask: command.inside ? (action, signal) => inside(argv, action, signal) : outside.ask(name, argv, ownMs),
       };
     }),
   ];
@@ -212,22 +212,22 @@ function nameOf({ run, origin }: HookCommand): string {
 }
 
 interface Outside {
-  /** The path of its private copy. */
+  /** Returns the path of the private copy. */
   copy(file: HookFile, i: number): string;
   ask(name: string, argv: readonly string[], timeoutMs: number): Hook['ask'];
 }
 
-/** On this machine, as the caller, in a directory of their own, with a small environment. */
-function createOutside({ world, task, project }: RunHooksInput, place: string, mark: string): Outside {
+/** Runs hooks on the host as the caller, in a private directory with a small environment. */
+function createOutside({ context, task, project }: RunHooksInput, place: string, mark: string): Outside {
   const cwd = join(place, 'work');
   const programs = join(place, 'programs');
   for (const directory of [place, cwd, programs]) mkdirSync(directory, { mode: 0o700 });
-  const path = (world.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin').split(':').filter((dir) => dir.startsWith('/'));
+  const path = (context.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin').split(':').filter((dir) => dir.startsWith('/'));
   const env = {
     PATH: path.join(':'),
-    HOME: world.home,
-    USER: world.userName,
-    LANG: world.env['LANG'] ?? 'C.UTF-8',
+    HOME: context.home,
+    USER: context.userName,
+    LANG: context.env['LANG'] ?? 'C.UTF-8',
     TMPDIR: cwd,
     AGS_TASK: task,
     AGS_PROJECT: project,
@@ -240,11 +240,11 @@ function createOutside({ world, task, project }: RunHooksInput, place: string, m
       chmodSync(to, 0o500);
       return to;
     },
-    ask: (name, argv, timeoutMs) => (asked, signal) =>
+    ask: (name, argv, timeoutMs) => (action, signal) =>
       execute({
         argv,
-        input: `${JSON.stringify(asked)}\n`,
-        env: { ...env, AGS_HOOK: asked.hook, AGS_HOOK_NAME: name },
+        input: `${JSON.stringify(action)}\n`,
+        env: { ...env, AGS_HOOK: action.hook, AGS_HOOK_NAME: name },
         cwd,
         timeoutMs,
         mark: `${mark}${count++}.`,

@@ -1,20 +1,20 @@
-// agent-run/run-record.ts: the state of a run, in the hands of its runner: what is set here is in run.json, and each move is an event.
+// agent-run/run-record.ts: the state of a run. Its runner changes it here; each change is written to run.json, and each move is an event.
 import { advance, type RunState } from '../protocol/run-state.ts';
 import type { RunFile } from '../protocol/task.ts';
 import type { EventLog } from '../store/events.ts';
 import { writeRun, type StoredTask } from '../store/tasks.ts';
 
-export interface RunKeeper {
+export interface RunRecord {
   readonly now: RunFile;
   set(changes: Partial<RunFile>): void;
-  /** What somebody was needed for. */
+  /** Clears the reason why the user was needed. */
   forgetNeed(): void;
   move(to: RunState): void;
   end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
 }
 
-/** run.json is written whole, and made to last when the run is over. */
-export function createRunKeeper({ paths, run }: StoredTask, events: EventLog): RunKeeper {
+/** Writes run.json as a whole, and syncs it to disk when the run ends. */
+export function createRunRecord({ paths, run }: StoredTask, events: EventLog): RunRecord {
   let now = run;
   const write = (next: RunFile, durable = false): void => writeRun(paths, (now = next), { durable });
   return {

@@ -1,6 +1,6 @@
-// agent-run/runner.ts: the road of an agent's run, in a process of its own: queue, layers, sandbox, turns, branch.
-// Invariant: whatever happens the run ends in a state that says so, and what the agent wrote is kept. Killed outright, it leaves
-// a run whose state is "running" and whose runner is dead: everybody reads that as interrupted, and its work is fetched on demand.
+// agent-run/runner.ts: runs an agent's task from start to end, in its own process: queue, layers, sandbox, turns, branch.
+// Invariant: whatever happens, the run ends in a state that tells so, and the agent's work is kept. A killed runner leaves the state
+// "running" with a dead runner: every reader shows that as interrupted, and recover.ts brings the work out on demand.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
@@ -13,44 +13,44 @@ import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
-import { authorOf, layersFor, setStage, type AgentStage } from './plan-agent.ts';
+import { authorOf, layersFor, planAgentRun, type PlannedAgent } from './plan-agent.ts';
 import { runTurn, type TurnEnd } from './turn.ts';
 import { versionNotice } from '../agent-setup/version.ts';
 import { bringOut } from '../results/bring-out.ts';
 import { countRisky } from '../results/count-risky.ts';
-import { openDesk, type Desk } from './control-server.ts';
+import { openControlServer, type ControlServer } from './control-server.ts';
 import { takeMessage, type TakenMessage } from './inbox.ts';
-import { innerDockerFor, type InnerDocker } from '../nested-docker/nested-docker.ts';
+import { nestedDockerFor, type NestedDocker } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
-import { builderOf, imageOf, rootOfPlan } from '../run/plan-run.ts';
-import type { ServiceDoors } from '../run/network/run-network.ts';
+import { builderOf, imageOf, rootOfPlan } from '../run/run-plan.ts';
+import type { ServiceListeners } from '../run/network/network-input.ts';
 import { openRunHooks } from './run-hooks.ts';
-import { createRunKeeper, type RunKeeper } from './run-record.ts';
+import { createRunRecord, type RunRecord } from './run-record.ts';
 import { createAttention, createBudget } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import { waitForTurn } from './queue.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** The whole life of a runner. The exit code is for whoever looks at processes; the run's own files say more. */
-export async function runAgentTask(world: World, id: string): Promise<number> {
-  // Whoever started us has written our name into the run's file by then, or is dead.
+/** The main function of a runner's process. Returns its exit code; the files of the run tell more. */
+export async function runAgentTask(context: HostContext, id: string): Promise<number> {
+  // The starting process closes our stdin after it has written our identity into run.json, or when it dies.
   await once(process.stdin.resume(), 'close');
-  const stored = await readTask(world.stateDir, id);
+  const stored = await readTask(context.stateDir, id);
   if (stored === null) throw new AgsError('task.not-found', `There is no task ${id}.`);
   using lock = tryLock(stored.paths.lock);
-  if (lock === null) throw new AgsError('task.busy', `${stored.task.name} is being worked on by another process.`);
-  using events = openEvents(stored.paths.events, id, () => world.now());
-  const run = createRunKeeper(stored, events);
+  if (lock === null) throw new AgsError('task.busy', `${stored.task.name} is in use by another process.`);
+  using events = openEvents(stored.paths.events, id, () => context.now());
+  const run = createRunRecord(stored, events);
   run.set({ runner: ownIdentity() });
-  using desk = openDesk(stored.paths);
+  using control = openControlServer(stored.paths);
   process
-    .on('SIGTERM', () => desk.stop(false))
-    .on('SIGINT', () => desk.stop(false))
-    .on('SIGHUP', () => desk.stop(false));
+    .on('SIGTERM', () => control.stop(false))
+    .on('SIGINT', () => control.stop(false))
+    .on('SIGHUP', () => control.stop(false));
   try {
-    await travel({ world, stored, events, run, desk });
+    await runTask({ context, stored, events, run, control });
     return 0;
   } catch (error) {
     run.end('failed', { reason: sentence(error), exitCode: null });
@@ -59,85 +59,90 @@ export async function runAgentTask(world: World, id: string): Promise<number> {
   }
 }
 
-interface Road {
-  readonly world: World;
+interface Runner {
+  readonly context: HostContext;
   readonly stored: StoredTask;
   readonly events: EventLog;
-  readonly run: RunKeeper;
-  readonly desk: Desk;
+  readonly run: RunRecord;
+  readonly control: ControlServer;
 }
 
-async function travel(road: Road): Promise<void> {
-  const { world, stored, events, run, desk } = road;
+async function runTask(runner: Runner): Promise<void> {
+  const { context, stored, events, run, control } = runner;
   const goal = stored.task.goal;
   if (goal === undefined) throw new Error('this task has no goal');
   const admitted = await waitForTurn({
-    world,
+    context,
     id: stored.task.id,
     parallel: goal.parallel,
     cores: availableParallelism(),
     admit: () => run.move('preparing'),
     onWait: (why) => void events.append({ type: 'run.waiting', why }),
-    signal: desk.stopped,
+    signal: control.stopped,
   });
-  if (!admitted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
-  const stage = await setStage(world, stored.task.project, goal, run.now.image);
-  const other = versionNotice(world, stage.agent, stage.program);
-  for (const text of [...stage.plan.notices, ...(other === null ? [] : [other])])
+  if (!admitted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
+  const planned = await planAgentRun(context, stored.task.project, goal, run.now.image);
+  const version = versionNotice(context, planned.agent, planned.program);
+  for (const text of [...planned.plan.notices, ...(version === null ? [] : [version])])
     events.append({ type: 'run.noticed', text });
-  // A run that goes on stands on what it stood on before.
+  // A continued run keeps its layers.
   const earlier = run.now.layers === undefined ? null : { layers: run.now.layers, hidden: run.now.hidden };
   const prepared =
     earlier === null
-      ? await layersFor(world, stage, stored, {
+      ? await layersFor(context, planned, stored, {
           onStep: (step) => void events.append({ type: 'run.prepared', step: step.kind, text: step.text }),
           onOutput: (text) => void events.append({ type: 'run.printed', text: text.slice(0, 4096) }),
-          signal: desk.stopped,
+          signal: control.stopped,
         })
       : { ...earlier, commit: goal.base, index: '', exclude: [] };
-  if (desk.stopped.aborted) return run.end('stopped', { reason: 'Stopped before it began.', exitCode: null });
-  // Before the run says that it has layers: killed in between it never began, and nobody goes on with half a workspace.
-  if (earlier === null) await createAgentRun(stage.plan, stored.paths, stored.task.name, prepared);
+  if (control.stopped.aborted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
+  // Create the workspace before run.json names its layers: a runner killed in between leaves a run that never started, so no turn
+  // continues with an incomplete workspace.
+  if (earlier === null) await createAgentRun(planned.plan, stored.paths, stored.task.name, prepared);
   run.set({
     layers: [...prepared.layers],
     hidden: [...prepared.hidden],
-    label: describeStrength(stage.plan),
-    sandboxKey: sandboxKey(world, stage.plan),
-    workspace: stage.plan.workspace,
-    ...builderOf(stage.plan),
-    ...imageOf(stage.plan),
-    user: { uid: stage.plan.user.uid, gid: stage.plan.user.gid },
+    label: describeStrength(planned.plan),
+    sandboxKey: sandboxKey(context, planned.plan),
+    workspace: planned.plan.workspace,
+    ...builderOf(planned.plan),
+    ...imageOf(planned.plan),
+    user: { uid: planned.plan.user.uid, gid: planned.plan.user.gid },
   });
-  const staged = await withComposed(road, stage, goal);
-  const outcome = await besideServices(road, staged, goal, (beside) => talk(road, staged, prepared, beside));
+  const complete = await withComposed(runner, planned, goal);
+  const outcome = await withServices(runner, complete, goal, (beside) => runTurns(runner, complete, prepared, beside));
   run.end(outcome.state, outcome);
 }
 
-/** What another agent did is no base for services and compose files either. */
+/** Seed and compose files come from the user's commit, not from another agent's result. */
 const filesFor = (goal: Goal): { commit: string } => ({ commit: goal.origin ?? goal.base });
 
-async function withComposed({ world, stored, desk }: Road, stage: AgentStage, goal: Goal): Promise<AgentStage> {
-  if (stage.plan.config.compose === null) return stage;
+async function withComposed(
+  { context, stored, control }: Runner,
+  planned: PlannedAgent,
+  goal: Goal,
+): Promise<PlannedAgent> {
+  if (planned.plan.config.compose === null) return planned;
   const { withCompose } = await import('../nested-docker/compose-plan.ts');
-  const about = { task: stored.task.id, paths: stored.paths, signal: desk.stopped };
-  return { ...stage, plan: await withCompose(world, stage.plan, filesFor(goal), about) };
+  const about = { task: stored.task.id, paths: stored.paths, signal: control.stopped };
+  return { ...planned, plan: await withCompose(context, planned.plan, filesFor(goal), about) };
 }
 
 interface Beside {
-  readonly services: ServiceDoors | null;
-  readonly docker: InnerDocker | null;
+  readonly services: ServiceListeners | null;
+  readonly docker: NestedDocker | null;
 }
 
-/** From before the first turn until after the last; what services hold is kept for a run that goes on. */
-async function besideServices(
-  { world, stored, events, run }: Road,
-  { plan }: AgentStage,
+/** Services run from before the first turn until after the last. Their data is kept for a continued run. */
+async function withServices(
+  { context, stored, events, run }: Runner,
+  { plan }: PlannedAgent,
   goal: Goal,
   use: (beside: Beside) => Promise<Outcome>,
 ): Promise<Outcome> {
   const notice = (text: string): void => void events.append({ type: 'run.noticed', text });
-  await using docker = innerDockerFor({
-    world,
+  await using docker = nestedDockerFor({
+    context,
     id: stored.task.id,
     config: plan.config,
     secrets: plan.network.secrets,
@@ -146,7 +151,7 @@ async function besideServices(
   if (!hasServices(plan.services)) return await use({ services: null, docker });
   const { openRunServices } = await import('../services/run-services.ts');
   await using services = openRunServices({
-    world,
+    context,
     plan,
     task: stored.task.id,
     paths: stored.paths,
@@ -162,63 +167,68 @@ async function besideServices(
   return await use({ services, docker });
 }
 
-/** Turn after turn, for as long as there is something to say. */
-async function talk(road: Road, stage: AgentStage, prepared: PreparedLayers, beside: Beside): Promise<Outcome> {
-  const { stored, events, run, desk } = road;
+/** Runs turns until no message is left. */
+async function runTurns(
+  runner: Runner,
+  planned: PlannedAgent,
+  prepared: PreparedLayers,
+  beside: Beside,
+): Promise<Outcome> {
+  const { stored, events, run, control } = runner;
   const goal = stored.task.goal?.text ?? '';
-  // Only the first turn after an import stands on nothing of its own.
-  const takesUp = stored.run.begins !== undefined && stored.run.layers === undefined;
-  // Killed before it could say which conversation this is, an agent has forgotten its goal.
+  // True for the first turn after an import.
+  const imported = stored.run.begins !== undefined && stored.run.layers === undefined;
+  // An agent that was killed before it reported its session does not know its goal.
   const forgot = run.now.turns !== undefined && run.now.session === undefined;
   const first = run.now.turns === undefined ? { text: goal, drop: () => undefined } : takeMessage(stored.paths);
-  const words = takesUp ? takenUp : forgot ? told : (_goal: string, message: string) => message;
-  const begin = first === null ? null : { ...first, text: words(goal, first.text) };
+  const prompt = imported ? importedPrompt : forgot ? goalPrompt : (_goal: string, message: string) => message;
+  const begin = first === null ? null : { ...first, text: prompt(goal, first.text) };
   for (let message: TakenMessage | null = begin; message !== null; message = takeMessage(stored.paths)) {
-    const end = await takeTurn(road, stage, prepared, beside, message);
-    await fetchWork(road, stage);
-    const outcome = judge(end, desk, stage);
+    const end = await takeTurn(runner, planned, prepared, beside, message);
+    await fetchWork(runner, planned);
+    const outcome = judge(end, control, planned);
     events.append({ type: 'turn.ended', turn: run.now.turns ?? 1, exitCode: end.exitCode, state: outcome.state });
-    if (outcome.state !== 'ready' || desk.stopped.aborted) return outcome;
+    if (outcome.state !== 'ready' || control.stopped.aborted) return outcome;
   }
   return { state: run.now.result == null ? 'no-changes' : 'ready', exitCode: 0 };
 }
 
-/** The conversation stayed on the other machine: an agent that takes the work up is told what it was for. */
-function takenUp(goal: string, message: string): string {
+/** The conversation stayed on the other machine, so the prompt tells the agent the original goal. */
+function importedPrompt(goal: string, message: string): string {
   const was = oneLine(goal, 4000).replaceAll(' // ', ' / ');
   return `(You take up work that was begun elsewhere. It is in the commits of this branch. Its goal was "${was}".)\n\n${message}`;
 }
 
-const told = (goal: string, message: string): string => `${goal}\n\n${message}`;
+const goalPrompt = (goal: string, message: string): string => `${goal}\n\n${message}`;
 
 async function takeTurn(
-  road: Road,
-  stage: AgentStage,
+  runner: Runner,
+  planned: PlannedAgent,
   prepared: PreparedLayers,
   beside: Beside,
   { text: prompt, drop }: TakenMessage,
 ): Promise<TurnEnd> {
-  const { world, stored, events, run, desk } = road;
+  const { context, stored, events, run, control } = runner;
   const turn = (run.now.turns ?? 0) + 1;
-  const budget = createBudget(run, desk, stored.task.goal ?? {}, stage.agent);
+  const budget = createBudget(run, control, stored.task.goal ?? {}, planned.agent);
   const attention = createAttention(run);
   const hooks = await openRunHooks({
-    world,
+    context,
     project: stored.task.project,
-    config: stage.plan.config,
+    config: planned.plan.config,
     task: stored.task.id,
     run: run.now.number ?? 1,
-    agent: stage.agent,
+    agent: planned.agent,
     goal: stored.task.goal?.text ?? '',
-    perl: perlInside(rootOfPlan(stage.plan), '/usr/bin/perl'),
+    perl: perlInside(rootOfPlan(planned.plan), '/usr/bin/perl'),
     emit: (event) => void events.append({ ...event }),
-    runInside: (argv, input, signal) => desk.runInside(argv, input, signal),
+    runInside: (argv, input, signal) => control.runInside(argv, input, signal),
   });
   try {
     const end = await runTurn({
-      world,
+      context,
       stored,
-      stage,
+      planned,
       prepared,
       hooks,
       ...beside,
@@ -231,15 +241,15 @@ async function takeTurn(
         events.append({
           type: 'run.started',
           turn,
-          agent: stage.agent.name,
-          title: stage.agent.title,
-          version: stage.program.version,
+          agent: planned.agent.name,
+          title: planned.agent.title,
+          version: planned.program.version,
           prompt: turn === 1 ? '' : prompt,
           sandbox: run.now.label,
         });
         run.set({ turns: turn, fetched: false });
         drop();
-        desk.up(live);
+        control.up(live);
       },
       onEvent(event) {
         if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
@@ -251,15 +261,15 @@ async function takeTurn(
     });
     return end;
   } finally {
-    desk.down();
+    control.down();
     await hooks.close();
   }
 }
 
-/** Onto the branch. What cannot be brought out stays in the task, and the run says why. */
-async function fetchWork({ world, stored, events, run }: Road, { agent }: AgentStage): Promise<void> {
-  const result = await bringOut(world, { ...stored, run: run.now }, authorOf(agent));
-  const risky = result === null ? 0 : await countRisky(world, { ...stored, run: run.now }, result.files);
+/** Brings the work onto the branch. If that fails, the work stays in the task, and the run's reason tells why. */
+async function fetchWork({ context, stored, events, run }: Runner, { agent }: PlannedAgent): Promise<void> {
+  const result = await bringOut(context, { ...stored, run: run.now }, authorOf(agent));
+  const risky = result === null ? 0 : await countRisky(context, { ...stored, run: run.now }, result.files);
   run.set({ result: result === null ? null : { ...result, risky }, fetched: true });
   if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
 }
@@ -270,16 +280,16 @@ interface Outcome {
   readonly exitCode: number | null;
 }
 
-function judge(end: TurnEnd, desk: Desk, { agent }: AgentStage): Outcome {
+function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): Outcome {
   const { exitCode, finished } = end;
-  if (desk.reason !== null)
-    return { state: desk.reason.failed ? 'failed' : 'stopped', reason: desk.reason.text, exitCode };
+  if (control.reason !== null)
+    return { state: control.reason.failed ? 'failed' : 'stopped', reason: control.reason.text, exitCode };
   if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode };
   if (finished?.ok === false) {
-    const cure = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
-    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${cure}`, exitCode };
+    const fix = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
+    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${fix}`, exitCode };
   }
-  if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} ended with ${exitCode}.`, exitCode };
+  if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} exited with code ${exitCode}.`, exitCode };
   return { state: 'ready', exitCode };
 }
 

@@ -1,5 +1,5 @@
-// agent-run/start.ts: a goal becomes a task, and gets a runner of its own.
-// Invariant: what can be known to fail is refused before anything is made; once the task is there, it survives whoever made it.
+// agent-run/start.ts: creates a task for each goal and starts its runner.
+// Invariant: a start that cannot succeed is refused before anything is created. A created task survives the command that created it.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -9,20 +9,20 @@ import { identityOf, NOBODY, ownIdentity } from '../lib/process/liveness.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { usualParallel } from '../config/tasks.ts';
 import { userGit } from '../git/host-git.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
 import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
-import { agentOf, setStage } from './plan-agent.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { agentOf, planAgentRun } from './plan-agent.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { checkHooks } from './run-hooks.ts';
 import { planRun } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface StartRequest {
-  /** `agent`: another one than the others have. */
+  /** `agent`: overrides `agents` for this goal. */
   readonly goals: readonly { readonly name: string | null; readonly text: string; readonly agent?: string }[];
-  /** As the user typed them: names, or command lines. Several with several attempts. */
+  /** As the user typed them: names or command lines. Several agents share the attempts. */
   readonly agents: readonly string[];
   readonly attempts: number;
   readonly interactive: boolean;
@@ -33,34 +33,34 @@ export interface StartRequest {
   readonly maxTurns: number | null;
   readonly parallel: number | null;
   readonly flags: ConfigFlags;
-  /** Begin with what this task did, instead of `base`. */
+  /** Start from the result of this task instead of `base`. */
   readonly from?: StoredTask;
-  /** Begin with this commit of the repository, in place of either. */
+  /** Start from this commit of the repository instead of either. */
   readonly on?: Pick<Goal, 'base' | 'baseRef' | 'origin'>;
 }
 
-export function startTasks(world: World, request: StartRequest): Promise<StoredTask[]> {
-  return tellDiskTrouble(world, () => start(world, request));
+export function startTasks(context: HostContext, request: StartRequest): Promise<StoredTask[]> {
+  return explainDiskErrors(context, () => start(context, request));
 }
 
-async function start(world: World, request: StartRequest): Promise<StoredTask[]> {
-  const plan = await planRun(world, request.flags, { live: false });
+async function start(context: HostContext, request: StartRequest): Promise<StoredTask[]> {
+  const plan = await planRun(context, request.flags, { live: false });
   const { repository } = plan.project;
   if (repository === null || repository.headCommit === null)
     throw new AgsError('project.unsuitable', `${plan.project.root} has no commit to start from.`, {
-      hint: 'An agent works on a copy of a commit, on a branch of its own: git init && git add -A && git commit -m "Start"',
+      hint: 'An agent starts from a commit: git init && git add -A && git commit -m "Start"',
     });
   const project = plan.project.root;
-  checkHooks(world, project);
+  checkHooks(context, project);
   if (plan.services.list.length > 0) {
     const { requireServices } = await import('../run/plan-services.ts');
-    requireServices(plan.services, world.uid === 0 || plan.namespaces);
+    requireServices(plan.services, context.uid === 0 || plan.namespaces);
   }
   if (plan.config.compose !== null) (await import('../nested-docker/compose-client.ts')).findComposeClient();
   const base =
     request.on ??
     (request.from === undefined
-      ? await findBase(world, repository, request.base)
+      ? await findBase(context, repository, request.base)
       : resultAsBase(project, request.from));
   const { tasks: defaults } = plan.config;
   const goalOf = (text: string, agent: string): Goal => ({
@@ -77,28 +77,28 @@ async function start(world: World, request: StartRequest): Promise<StoredTask[]>
   });
   const own = request.goals.flatMap(({ agent }) => agent ?? []);
   const agents = chooseAgents(request, own.length === request.goals.length ? (own[0] ?? null) : defaults.agent);
-  // Once for each: it says what is missing, which is better told now than by a run that fails.
-  for (const agent of new Set([...agents, ...own])) await setStage(world, project, goalOf('', agent));
-  const taken = new Set([...taskIds(world.stateDir), ...branchNames(repository)]);
+  // Plan each agent once: an error now is better than a run that fails later.
+  for (const agent of new Set([...agents, ...own])) await planAgentRun(context, project, goalOf('', agent));
+  const taken = new Set([...taskIds(context.stateDir), ...branchNames(repository)]);
   const made: StoredTask[] = [];
   for (const { name, text, agent: own } of request.goals) {
-    const side = own === undefined ? agents : agents.map(() => own);
+    const attempts = own === undefined ? agents : agents.map(() => own);
     let first: string | undefined;
-    for (const [i, agent] of side.entries()) {
+    for (const [i, agent] of attempts.entries()) {
       const stem = name ?? slug(text.split('\n')[0] ?? '', 32);
       const wanted = agents.length > 1 ? `${slug(stem)}-${i + 1}` : slug(stem);
       if (name !== null && agents.length === 1 && taken.has(wanted)) throw nameTaken(wanted);
       const attemptOf = agents.length > 1 ? (id: string) => ({ attemptOf: (first ??= id) }) : () => ({});
-      const stored = makeTask(world, project, goalOf(text, agent), freeNames(wanted, taken), attemptOf);
+      const stored = makeTask(context, project, goalOf(text, agent), freeNames(wanted, taken), attemptOf);
       taken.add(stored.id);
-      spawnRunner(world, stored.paths, stored.id, stored.run);
-      made.push((await readTask(world.stateDir, stored.id)) as StoredTask);
+      spawnRunner(context, stored.paths, stored.id, stored.run);
+      made.push((await readTask(context.stateDir, stored.id)) as StoredTask);
     }
   }
   return made;
 }
 
-/** The names after ags/ of the branches that are there. */
+/** The names of existing branches below ags/. */
 export function branchNames({ refs }: Repository): string[] {
   return refs.flatMap(({ name }) => (name.startsWith(BRANCHES) ? [name.slice(BRANCHES.length)] : []));
 }
@@ -106,8 +106,8 @@ export function branchNames({ refs }: Repository): string[] {
 const BRANCHES = 'refs/heads/ags/';
 
 function nameTaken(name: string): AgsError {
-  return new AgsError('usage.invalid', `There is a task or a branch called ${name} already.`, {
-    hint: `Choose another name, begin that one anew (ags restart ${name}), or throw it away (ags rm ${name}).`,
+  return new AgsError('usage.invalid', `A task or branch named ${name} already exists.`, {
+    hint: `Choose another name, restart that task (ags restart ${name}), or remove it (ags rm ${name}).`,
   });
 }
 
@@ -119,31 +119,31 @@ export function* freeNames(wanted: string, taken: ReadonlySet<string>): Generato
 function chooseAgents({ agents, attempts }: StartRequest, usual: string | null): string[] {
   const named = agents.length > 0 ? [...agents] : usual === null ? [] : [usual];
   if (named.length === 0)
-    throw new AgsError('usage.invalid', 'Which agent should do it?', {
-      hint: 'Name one: --agent claude. To see the whole road without a key: --agent demo\nWhat there is: ags agents. For good: "tasks: { agent: claude }" in the configuration.',
+    throw new AgsError('usage.invalid', 'No agent was chosen.', {
+      hint: 'Choose one: --agent claude. Try ags without a key: --agent demo\nList agents: ags agents. Set a default: "tasks: { agent: claude }" in the configuration.',
     });
   const count = Math.max(attempts, named.length);
   return Array.from({ length: count }, (_, i) => named[i % named.length] ?? '');
 }
 
-/** A name, or a command line: words, with quotes around those that have blanks. */
+/** Reads a name, or a command line in which quotes group words with blanks. */
 function readAgent(text: string): Pick<Goal, 'agent' | 'command'> {
   if (/^[a-z][a-z0-9-]*$/.test(text)) {
     agentOf({ agent: text });
     return { agent: text };
   }
   const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
-  if (words.length === 0) throw new AgsError('usage.invalid', 'The command of the agent is empty.');
+  if (words.length === 0) throw new AgsError('usage.invalid', "The agent's command is empty.");
   return { agent: 'command', command: words };
 }
 
 async function findBase(
-  world: World,
+  context: HostContext,
   repository: Repository,
   wanted: string | null,
 ): Promise<Pick<Goal, 'base' | 'baseRef'>> {
   if (wanted === null) return { base: repository.headCommit ?? '', baseRef: repository.headRef };
-  const options = { cwd: repository.root, home: world.home, configHome: world.env['XDG_CONFIG_HOME'] };
+  const options = { cwd: repository.root, home: context.home, configHome: context.env['XDG_CONFIG_HOME'] };
   const commit = await userGit(['rev-parse', '-q', '--verify', '--end-of-options', `${wanted}^{commit}`], options);
   if (commit.exitCode !== 0)
     throw new AgsError('usage.invalid', `There is no commit "${wanted}" in this repository.`, {
@@ -159,23 +159,23 @@ async function findBase(
 function resultAsBase(project: string, { task, run }: StoredTask): Pick<Goal, 'base' | 'baseRef' | 'origin'> {
   if (task.project !== project) throw new AgsError('usage.invalid', `${task.name} is a task of another project.`);
   if (run.result == null)
-    throw new AgsError('usage.invalid', `${task.name} has no result to begin with.`, {
-      hint: `How it stands: ags show ${task.name}`,
+    throw new AgsError('usage.invalid', `${task.name} has no result to start from.`, {
+      hint: `See its state: ags show ${task.name}`,
     });
   const origin = task.goal?.origin ?? task.goal?.base;
   return { base: run.result.commit, baseRef: task.goal?.baseRef ?? null, ...(origin === undefined ? {} : { origin }) };
 }
 
 function makeTask(
-  world: World,
+  context: HostContext,
   project: string,
   goal: Goal,
   names: Generator<string, never>,
   attemptOf: (id: string) => { attemptOf?: string },
 ): { id: string; paths: TaskPaths; run: RunFile } {
-  const now = world.now();
+  const now = context.now();
   const { id, paths, run } = createTask(
-    world.stateDir,
+    context.stateDir,
     () => names.next().value,
     (id) => ({
       task: {
@@ -193,7 +193,7 @@ function makeTask(
       run: firstRun(goal.base, now.getTime(), 1),
     }),
   );
-  appendEvent(paths.events, { task: id, at: now, type: 'run.queued', goal: goal.text, agent: goal.agent, run: 1 });
+  appendEvent(paths.events, { task: id, at: now }, { type: 'run.queued', goal: goal.text, agent: goal.agent, run: 1 });
   return { id, paths, run };
 }
 
@@ -218,16 +218,16 @@ export function firstRun(base: string, startedAtMs: number, number: number): Run
 }
 
 /**
- * In a session of its own: neither a closed window nor the end of this command reaches it. It waits until the run's file names it,
- * so that there is no moment in which the run looks as if nobody had it.
+ * Starts the runner in its own session, so that neither a closed window nor the end of this command stops it. The runner waits until
+ * run.json names it, so that the run never looks interrupted.
  */
-export function spawnRunner(world: World, paths: TaskPaths, id: string, run: RunFile): void {
+export function spawnRunner(context: HostContext, paths: TaskPaths, id: string, run: RunFile): void {
   const log = openSync(paths.runnerLog, 'a', 0o600);
-  const [program = '', ...script] = world.self;
+  const [program = '', ...script] = context.self;
   try {
     const child = spawn(program, [...script, '__run', id], {
       cwd: '/',
-      env: { ...world.env },
+      env: { ...context.env },
       detached: true,
       stdio: ['pipe', log, log],
     });
@@ -236,7 +236,7 @@ export function spawnRunner(world: World, paths: TaskPaths, id: string, run: Run
     child.on('error', () => undefined);
     if (child.pid === undefined)
       throw new AgsError('backend.failed', `The runner could not be started: ${program}`, {
-        hint: `Is it there, and may there be more processes? Then: ags restart ${id}`,
+        hint: `Check that the program exists and that more processes are allowed (ulimit -u), then: ags restart ${id}`,
       });
     try {
       writeRun(paths, { ...run, runner: identityOf(child.pid) });
@@ -246,7 +246,7 @@ export function spawnRunner(world: World, paths: TaskPaths, id: string, run: Run
     }
     child.stdin?.end();
   } catch (error) {
-    // This process lives on, and would count as its runner.
+    // Otherwise this process, which lives on, would count as its runner.
     writeRun(paths, { ...run, runner: NOBODY });
     throw error;
   } finally {

@@ -1,4 +1,4 @@
-// agent-run/stop-checks.ts: end the checks of a task, whoever runs them.
+// agent-run/stop-checks.ts: stops the checks of a task, whichever process runs them.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callControl } from '../lib/process/control.ts';
 import { lockHolder } from '../lib/process/lock.ts';
@@ -7,12 +7,12 @@ import type { TaskPaths } from '../store/layout.ts';
 const ANSWER_MS = 3000;
 const PATIENCE_MS = 10_000;
 
-/** False: none were running. Their place is removed when this returns, unless that takes very long. */
+/** Returns false if none were running. Waits up to about 10 s until their directory is removed. */
 export async function stopChecks(paths: Pick<TaskPaths, 'checksDir' | 'checksLock'>): Promise<boolean> {
   if (lockHolder(paths.checksLock) === null) return false;
   let heard = false;
   for (let waitMs = 5; waitMs < PATIENCE_MS && lockHolder(paths.checksLock) !== null; waitMs *= 2) {
-    // Those that have just begun may not listen yet.
+    // Checks that just started may not listen yet.
     if (!heard) heard = (await callControl(paths.checksDir, { do: 'stop' }, ANSWER_MS)) !== null;
     await sleep(waitMs);
   }

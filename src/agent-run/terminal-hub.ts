@@ -1,19 +1,19 @@
-// agent-run/terminal-hub.ts: the terminal of an agent that people can come to and leave: whoever attaches sees what is on it, and types.
+// agent-run/terminal-hub.ts: shares an agent's terminal between clients. A client that attaches gets the recent output and can type.
 import type { Socket } from 'node:net';
 import { StreamAnswer } from '../lib/process/control.ts';
 import { createFrameReader, frame } from '../lib/stream/frames.ts';
 import type { Inside } from '../run/join-sandbox.ts';
 
 export interface TerminalHub {
-  /** Of the program whose terminal it is. */
+  /** Output of the program. */
   onData(data: Buffer): void;
   attach(program: Inside): StreamAnswer;
-  /** It has ended. */
+  /** Tells all clients that the program has ended. */
   end(exitCode: number): void;
 }
 
 export function createHub(): TerminalHub {
-  const guests = new Set<Socket>();
+  const clients = new Set<Socket>();
   let recent: Buffer[] = [];
   let kept = 0;
   return {
@@ -22,25 +22,25 @@ export function createHub(): TerminalHub {
       recent.push(copy);
       kept += copy.length;
       while (kept - (recent[0]?.length ?? 0) > RECENT_BYTES) kept -= recent.shift()?.length ?? 0;
-      for (const guest of guests) send(guest, copy);
+      for (const client of clients) send(client, copy);
     },
     attach: (program) =>
       new StreamAnswer((socket) => {
         for (const piece of recent) socket.write(frame('d', piece));
-        guests.add(socket);
-        socket.once('close', () => guests.delete(socket));
-        connectGuest(socket, program);
+        clients.add(socket);
+        socket.once('close', () => clients.delete(socket));
+        connect(socket, program);
       }),
     end(exitCode) {
-      for (const guest of guests) guest.end(frame('x', Buffer.from([exitCode & 0xff])));
-      guests.clear();
+      for (const client of clients) client.end(frame('x', Buffer.from([exitCode & 0xff])));
+      clients.clear();
       recent = [];
     },
   };
 }
 
-/** A program of one guest alone: it ends when they leave, and prints as fast as they read. */
-export function guestOnly(start: (onData: (data: Buffer) => void) => Promise<Inside>): StreamAnswer {
+/** Serves a program to one client: it ends when the client disconnects, and prints as fast as the client reads. */
+export function singleClient(start: (onData: (data: Buffer) => void) => Promise<Inside>): StreamAnswer {
   return new StreamAnswer((socket) => {
     let take = (_taken: boolean): void => undefined;
     start((data) => {
@@ -49,7 +49,7 @@ export function guestOnly(start: (onData: (data: Buffer) => void) => Promise<Ins
       (program) => {
         take = (taken) => program.take(taken);
         socket.on('drain', () => take(true));
-        connectGuest(socket, program);
+        connect(socket, program);
         socket.once('close', () => program.close());
         void program.done.then((exitCode) => socket.end(frame('x', Buffer.from([exitCode & 0xff]))));
       },
@@ -62,15 +62,15 @@ export function guestOnly(start: (onData: (data: Buffer) => void) => Promise<Ins
 }
 
 const RECENT_BYTES = 256 * 1024;
-/** A guest that does not read must not fill our memory. */
+/** A client that does not read must not fill our memory. */
 const MAX_WAITING = 4 * 2 ** 20;
 
-function send(guest: Socket, data: Buffer): void {
-  if (guest.writableLength > MAX_WAITING) guest.destroy();
-  else guest.write(frame('d', data));
+function send(client: Socket, data: Buffer): void {
+  if (client.writableLength > MAX_WAITING) client.destroy();
+  else client.write(frame('d', data));
 }
 
-function connectGuest(socket: Socket, program: Inside): void {
+function connect(socket: Socket, program: Inside): void {
   const read = createFrameReader((kind, payload) => {
     if (kind === 'd') program.write(payload);
     else if (kind === 'e') program.end();

@@ -1,5 +1,5 @@
-// agent-run/turn.ts: one turn of an agent: a sandbox over the run's workspace, the agent in it, and everything that it says.
-// Invariant: when this returns no process of the sandbox is left, and everything that was said has been recorded.
+// agent-run/turn.ts: runs one turn of an agent in a sandbox over the run's workspace, and records its output.
+// Invariant: when runTurn returns, no process of the sandbox is left, and all output has been recorded.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentDriver, AgentPlan } from '../agents/agent.ts';
@@ -9,40 +9,39 @@ import { createLines } from '../lib/stream/lines.ts';
 import { readAtEase } from '../lib/stream/read-at-ease.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
-import { INSIDE_HOST, INSIDE_HOST_SCRIPT, insideHostArgv } from '../sandbox/io/inside-host.ts';
+import { INSIDE_HOST, insideHostArgv, insideHostScript } from '../sandbox/io/inside-host.ts';
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './record-events.ts';
 import { describeAgentRun } from '../workspace/agent-workspace.ts';
-import { authorOf, endpointOf, type AgentStage } from './plan-agent.ts';
+import { authorOf, endpointOf, type PlannedAgent } from './plan-agent.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import { withDoors, type RunHooks } from './run-hooks.ts';
-import type { InnerDocker } from '../nested-docker/nested-docker.ts';
-import { openRunNetwork, type RunNetwork, type ServiceDoors } from '../run/network/run-network.ts';
+import { withListeners, type RunHooks } from './run-hooks.ts';
+import type { NestedDocker } from '../nested-docker/nested-docker.ts';
+import type { ServiceListeners } from '../run/network/network-input.ts';
+import { openRunNetwork, type RunNetwork } from '../run/network/run-network.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface TurnInput {
-  readonly world: World;
+  readonly context: HostContext;
   readonly stored: StoredTask;
-  readonly stage: AgentStage;
+  readonly planned: PlannedAgent;
   readonly prepared: PreparedLayers;
   readonly hooks: RunHooks;
-  /** null: it has none. */
-  readonly services: ServiceDoors | null;
-  /** The task's engine. */
-  readonly docker: InnerDocker | null;
+  readonly services: ServiceListeners | null;
+  readonly docker: NestedDocker | null;
   readonly events: EventLog;
   readonly prompt: string;
-  /** null: a new one. */
+  /** The conversation to resume; null: start a new one. */
   readonly session: string | null;
   readonly newSession: string;
-  /** It runs: it can be talked to until this turn is over. */
+  /** The sandbox runs. The value is valid until the turn ends. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
-  /** A connection waits for a person; null: no more. */
+  /** A connection to this host waits for the user's answer; null: none waits any more. */
   onNetworkAsk(host: string | null): void;
   notice(text: string): void;
 }
@@ -50,42 +49,45 @@ export interface TurnInput {
 export interface LiveTurn {
   readonly sandbox: Sandbox;
   readonly network: RunNetwork;
-  /** null: it has a terminal. */
+  /** null for an interactive agent. */
   readonly driver: AgentDriver | null;
-  /** null: it has none. */
+  /** null unless the agent is interactive. */
   readonly terminal: { readonly hub: TerminalHub; readonly program: Promise<Inside> } | null;
 }
 
 export interface TurnEnd {
   readonly exitCode: number;
-  /** Why the sandbox was ended early, in words. */
+  /** Why the sandbox was ended early, as a sentence. */
   readonly ended: string | null;
-  /** What the agent itself said about its end. */
+  /** The agent's own report of its end. */
   readonly finished: Extract<AgentEvent, { type: 'agent.finished' }> | null;
 }
 
 export async function runTurn(input: TurnInput): Promise<TurnEnd> {
-  const { world, stored, stage, events } = input;
+  const { context, stored, planned, events } = input;
   const { paths, task } = stored;
   const interactive = task.goal?.interactive === true;
   const agentPlan = planAgent(input, interactive);
   const plan = {
-    ...stage.plan,
-    network: { ...stage.plan.network, spec: joinable(withDoors(stage.plan.network.spec, input.hooks.doors)) },
+    ...planned.plan,
+    network: {
+      ...planned.plan.network,
+      spec: joinable(withListeners(planned.plan.network.spec, input.hooks.listeners)),
+    },
   };
   const more = {
-    mounts: stage.program.mounts,
+    mounts: planned.program.mounts,
     files: [
       ...agentPlan.files,
       ...input.hooks.files,
       ...agentPlan.homeFiles.map(({ path, content }) => ({ to: join(HOME_FILES, path), content })),
-      { to: INSIDE_HOST, content: INSIDE_HOST_SCRIPT },
+      { to: INSIDE_HOST, content: insideHostScript() },
     ],
-    env: { ...whoCommits(stage), ...agentPlan.env },
+    env: { ...committer(planned), ...agentPlan.env },
   };
-  const spec = describeAgentRun(world, plan, paths, task.name, input.prepared, more);
+  const spec = describeAgentRun(context, plan, paths, task.name, input.prepared, more);
   const denied = createDenials(events);
-  // Connections come and go by themselves: what cannot be written down then, on a full disk, ends the turn, and not this process.
+  // Network events arrive outside of this function. An event that cannot be written, as on a full disk, ends the turn, not the runner.
   let unwritten: { readonly error: unknown } | null = null;
   let kill = (): void => undefined;
   const noting = (note: () => void): void => {
@@ -97,14 +99,14 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     }
   };
   await using network = openRunNetwork({
-    world,
+    context,
     id: task.id,
-    startedAtMs: world.now().getTime(),
+    startedAtMs: context.now().getTime(),
     project: plan.project.root,
     events: (event) =>
       noting(() => {
         events.append(event);
-        if (event.type === 'network.asked') input.onNetworkAsk(String(event['host']));
+        if (event.type === 'network.asked') input.onNetworkAsk(event.host);
       }),
     onDecision: (decision) =>
       noting(() => {
@@ -118,20 +120,20 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     services: input.services,
     docker: input.docker,
   });
-  // Beside what it writes itself, it may fill as much of the disk once more with what it says, in all its turns.
+  // The log of all turns may take as much disk space as the agent's own files.
   const stream = openAgentStream(input, Math.min(MAX_LOG, spec.limits.diskBytes));
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
   let terminal: LiveTurn['terminal'] = null;
   try {
     const outcome = await supervise({
-      world,
+      context,
       plan,
       id: task.id,
       network: {
-        onDoor(name, handle) {
-          if (name === 'hooks') input.hooks.onDoor(name, handle as never);
-          else network.onDoor(name, handle);
+        onListener(name, handle) {
+          if (name === 'hooks') input.hooks.onListener(name, handle as never);
+          else network.onListener(name, handle);
         },
         started: (sandbox) => network.started(sandbox),
       },
@@ -146,13 +148,13 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       },
       spec,
       paths,
-      // The desk has its own way to stop it.
+      // The control server handles signals and stops the turn itself.
       signals: NO_SIGNALS,
       onStart(sandbox) {
         kill = () => sandbox.kill();
         if (unwritten !== null) kill();
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
-        // What cannot be written down is told below, when nothing runs any more.
+        // The error is thrown below, once no process is left.
         streamsOver.catch(() => sandbox.kill());
         terminal = interactive ? openTerminal(sandbox, command) : null;
         input.onUp({ sandbox, network, driver: interactive ? null : stream.driver, terminal });
@@ -161,7 +163,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     });
     await streamsOver;
     if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
-    // A terminal has no words of its end that a program could read; who sat at it knows.
+    // An interactive agent reports no result that a program could read; the user saw it.
     if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
     stream.driver.exited(outcome.exitCode);
     return { ...outcome, finished: stream.finished() };
@@ -173,46 +175,46 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
 const HOME_FILES = '/run/ags/home';
 
 function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
-  const { stage, stored } = input;
+  const { planned, stored } = input;
   const { goal } = stored.task;
-  return stage.agent.plan({
-    program: stage.program.argv,
+  return planned.agent.plan({
+    program: planned.program.argv,
     mode: interactive ? 'interactive' : 'headless',
     prompt: input.prompt,
-    home: input.world.home,
+    home: input.context.home,
     project: stored.task.project,
     task: stored.task.name,
-    session: stage.agent.resumes ? input.session : null,
+    session: planned.agent.resumes ? input.session : null,
     newSession: input.newSession,
     model: goal?.model ?? null,
     maxTurns: goal?.maxTurns ?? null,
     maxCostMicros: goal?.maxCostMicros ?? null,
-    signIn: stage.signIn?.signIn ?? null,
-    endpoint: endpointOf(stage.signIn),
-    hooks: input.hooks.door,
+    signIn: planned.signIn?.signIn ?? null,
+    endpoint: endpointOf(planned.signIn),
+    hooks: input.hooks.listener,
   });
 }
 
-/** Who has told git their name commits under it inside as well; otherwise the agent has a name of its own. */
-function whoCommits({ plan, agent }: AgentStage): Record<string, string> {
+/** Commits inside use the user's name if git has one configured, otherwise the agent's. */
+function committer({ plan, agent }: PlannedAgent): Record<string, string> {
   const settings = plan.project.repository?.settings;
   if (settings?.has('user.name') === true && settings.has('user.email')) return {};
   const { agentTitle: name, agentEmail: email } = authorOf(agent);
   return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
 }
 
-/** The home is the agent's: what is put into it is put there from inside, where a link leads nowhere else. */
+/** The agent may have put links into its home, so files are copied there from inside, where links cannot lead out. */
 function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
   if (homeFiles.length === 0) return [...argv];
   return ['sh', '-c', `cp -R --no-preserve=mode ${HOME_FILES}/. "$HOME"/ && exec "$@"`, 'sh', ...argv];
 }
 
-/** Connections into it can be asked for, so that people and formatters can join. */
-function joinable(network: AgentStage['plan']['network']['spec']): AgentStage['plan']['network']['spec'] {
-  return network.kind === 'gateway' ? { ...network, reach: true } : { kind: 'gateway', doors: [], reach: true };
+/** Allows connections into the sandbox, so that shells and formatters can join it. */
+function joinable(network: PlannedAgent['plan']['network']['spec']): PlannedAgent['plan']['network']['spec'] {
+  return network.kind === 'gateway' ? { ...network, reach: true } : { kind: 'gateway', listeners: [], reach: true };
 }
 
-/** What it prints goes three ways: word for word into its log, line by line to its driver, and as events to everybody. */
+/** Sends the agent's output to its log unchanged, to its driver line by line, and to the task's events. */
 function openAgentStream(
   input: TurnInput,
   maxLog: number,
@@ -222,16 +224,16 @@ function openAgentStream(
   finished(): TurnEnd['finished'];
   close(): void;
 } {
-  const { stage, stored, world, hooks } = input;
+  const { planned, stored, context, hooks } = input;
   const fd = openSync(stored.paths.agentLog, 'a', 0o600);
   let written = fstatSync(fd).size;
   let finished: TurnEnd['finished'] = null;
   let sandbox: Sandbox | null = null;
   const record = createRecorder(
-    () => world.now().getTime(),
+    () => context.now().getTime(),
     (event) => void input.events.append(event),
   );
-  const driver = stage.agent.drive({
+  const driver = planned.agent.drive({
     write: (text) => void sandbox?.stdin?.write(text),
     end: () => void sandbox?.stdin?.end(),
     emit(event) {
@@ -272,7 +274,7 @@ function openAgentStream(
 }
 
 const MAX_LINE = 2 ** 20;
-/** Then what it says is still read and shown, only not kept word for word. */
+/** Output beyond this is still read and shown as events, but not kept in the log. */
 const MAX_LOG = 4 * 2 ** 30;
 
 function openTerminal(sandbox: Sandbox, argv: readonly string[]): NonNullable<LiveTurn['terminal']> {
@@ -286,13 +288,13 @@ function openTerminal(sandbox: Sandbox, argv: readonly string[]): NonNullable<Li
     .catch(() => 1)
     .then((exitCode) => {
       hub.end(exitCode);
-      // Its sandbox has nothing else to do.
+      // The sandbox runs nothing but the agent.
       sandbox.kill();
     });
   return { hub, program };
 }
 
-/** The first refusal of each host is an event of the run; how often there were others is in the log of the network. */
+/** Records the first refusal of each host as an event. The network log counts the others. */
 function createDenials(events: EventLog): (decision: Decision) => void {
   const seen = new Set<string>();
   return ({ verdict, host, port, reason, program }) => {

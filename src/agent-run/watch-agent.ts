@@ -1,14 +1,15 @@
-// agent-run/watch-agent.ts: what a runner watches for in the words of its agent: whether the budget is used up, and whether it waits for a person.
+// agent-run/watch-agent.ts: watches an agent's events for two things: whether a budget is used up, and whether it needs the user.
 import type { Agent } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import type { Desk } from './control-server.ts';
-import type { RunKeeper } from './run-record.ts';
+import { count } from '../lib/units.ts';
+import type { ControlServer } from './control-server.ts';
+import type { RunRecord } from './run-record.ts';
 
-/** Money and steps of all turns together. */
+/** Counts cost over all turns, and steps of this turn. */
 export function createBudget(
-  run: RunKeeper,
-  desk: Desk,
+  run: RunRecord,
+  control: ControlServer,
   { maxCostMicros, maxTurns }: Partial<Goal>,
   agent: Agent,
 ): { count(event: AgentEvent): void } {
@@ -18,7 +19,10 @@ export function createBudget(
   return {
     count(event) {
       if (event.type === 'tool.started' && agent.countsTurns !== true && maxTurns != null && ++steps > maxTurns)
-        desk.stop(true, { text: `It has used up its ${maxTurns} steps (--max-turns).`, failed: true });
+        control.stop(true, {
+          text: `Stopped: limit of ${count(maxTurns, 'step')} reached (--max-turns).`,
+          failed: true,
+        });
       if (event.type !== 'agent.used') return;
       const cost =
         event.costMicros === undefined && before.costMicros === null
@@ -32,19 +36,19 @@ export function createBudget(
         },
       });
       if (maxCostMicros != null && cost !== null && cost > maxCostMicros)
-        desk.stop(true, {
-          text: `It has used up its budget of $${(maxCostMicros / 1e6).toFixed(2)} (--max-cost).`,
+        control.stop(true, {
+          text: `Stopped: cost limit of $${(maxCostMicros / 1e6).toFixed(2)} reached (--max-cost).`,
           failed: true,
         });
     },
   };
 }
 
-/** Who waits for a person is called so, and only for as long. */
-export function createAttention(run: RunKeeper): {
+/** Keeps a run in the state "needs-you" while it waits for the user, and no longer. */
+export function createAttention(run: RunRecord): {
   question(event: AgentEvent): void;
   network(host: string | null): void;
-  /** It goes on, and somebody should look: until the agent does something. */
+  /** The run continues, but the user should look. The agent's next action clears this. */
   service(why: string): void;
 } {
   const show = (needs: NonNullable<RunFile['needs']>, reason: string | null): void => {

@@ -1,4 +1,4 @@
-// agent-setup/about.ts: what this machine offers: the agents with their programs and sign-ins, and whether a sandbox works.
+// agent-setup/about.ts: reports what this machine offers: agents with their programs and sign-ins, and whether sandboxes work.
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
@@ -6,10 +6,11 @@ import type { Agent } from '../agents/agent.ts';
 import { AGENTS, agentNamed } from '../agents/agents.ts';
 import { usualParallel } from '../config/tasks.ts';
 import type { TaskDefaults } from '../config/effective.ts';
-import { findProgram, userView, type AgentProgram } from './programs.ts';
+import { findProgram, userView } from './programs.ts';
+import type { AgentProgram } from './agent-program.ts';
 import { signInStatus, type SignInStatus } from './credentials.ts';
 import { workspaceKind } from '../run/readiness.ts';
-import { inspectWorld, type World } from '../run/host-context.ts';
+import { inspectMachine, type HostContext } from '../run/host-context.ts';
 
 export interface AgentFacts {
   readonly agent: Agent;
@@ -17,33 +18,33 @@ export interface AgentFacts {
   readonly signIn: SignInStatus;
 }
 
-export async function listAgents(world: World): Promise<AgentFacts[]> {
-  const view = await userView(world);
+export async function listAgents(context: HostContext): Promise<AgentFacts[]> {
+  const view = await userView(context);
   const facts: AgentFacts[] = [];
   for (const agent of AGENTS)
     facts.push({
       agent,
-      program: await findProgram(world, agent, view),
-      signIn: await signInStatus(world, agent),
+      program: await findProgram(context, agent, view),
+      signIn: await signInStatus(context, agent),
     });
   return facts;
 }
 
-/** How people call the agent of a goal. */
+/** The display name of a goal's agent. */
 export function agentTitle(goal: Pick<Goal, 'agent' | 'command'>): string {
   return goal.command?.[0] ?? agentNamed(goal.agent)?.title ?? goal.agent;
 }
 
-/** Whether a conversation that has ended can be taken up again. */
+/** Whether the agent can resume an ended conversation. */
 export function agentResumes(goal: Pick<Goal, 'agent' | 'command'>): boolean {
   return goal.command === undefined && agentNamed(goal.agent)?.resumes === true;
 }
 
-/** The sentence of `ags doctor`, if there is none. */
-export async function sandboxWorks(world: World): Promise<{ ok: boolean; text: string }> {
+/** If sandboxes do not work, the text is the one that `ags doctor` prints. */
+export async function sandboxWorks(context: HostContext): Promise<{ ok: boolean; text: string }> {
   try {
-    const { backend } = (await userView(world)).config;
-    const { kind } = await workspaceKind(world, await inspectWorld(world, {}, backend), 'auto');
+    const { backend } = (await userView(context)).config;
+    const { kind } = await workspaceKind(context, await inspectMachine(context, {}, backend), 'auto');
     return { ok: true, text: kind === 'overlay' ? 'Sandboxes work here.' : 'Sandboxes work here, on full copies.' };
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
@@ -51,8 +52,8 @@ export async function sandboxWorks(world: World): Promise<{ ok: boolean; text: s
   }
 }
 
-/** Of the user's own configuration. */
-export async function taskDefaults(world: World): Promise<TaskDefaults & { readonly parallel: number }> {
-  const { tasks } = (await userView(world)).config;
+/** Reads the user's own configuration only. */
+export async function taskDefaults(context: HostContext): Promise<TaskDefaults & { readonly parallel: number }> {
+  const { tasks } = (await userView(context)).config;
   return { ...tasks, parallel: tasks.parallel ?? usualParallel(availableParallelism()) };
 }

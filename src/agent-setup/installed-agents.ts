@@ -1,27 +1,27 @@
-// agent-setup/installed-agents.ts: which agents ags has installed. <dataDir>/agents/<name>/<version>/ holds node_modules; current.json
-// beside it says which version counts.
-// Invariant: a version counts only when current.json names it, which is written last.
+// agent-setup/installed-agents.ts: lists the agents that ags installed. <dataDir>/agents/<name>/<version>/ holds node_modules;
+// current.json beside it names the version in use.
+// Invariant: a version is in use only if current.json names it, and that file is written last.
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree, replaceFile } from '../lib/files.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface InstalledAgent {
   readonly version: string;
   /** Holds node_modules. */
   readonly directory: string;
-  /** Node for it, below node_modules; null: it uses the machine's, or needs none. */
+  /** Path of its own Node below node_modules; null: it uses the machine's Node, or needs none. */
   readonly node: string | null;
   readonly installedAt: string;
 }
 
-export function agentsDir(world: Pick<World, 'dataDir'>): string {
-  return join(world.dataDir, 'agents');
+export function agentsDir(context: Pick<HostContext, 'dataDir'>): string {
+  return join(context.dataDir, 'agents');
 }
 
-/** null: none, or not complete. */
-export function readInstalled(world: Pick<World, 'dataDir'>, name: string): InstalledAgent | null {
-  const home = join(agentsDir(world), name);
+/** null: not installed, or incomplete. */
+export function readInstalled(context: Pick<HostContext, 'dataDir'>, name: string): InstalledAgent | null {
+  const home = join(agentsDir(context), name);
   try {
     const { version, node, installedAt } = JSON.parse(readFileSync(join(home, CURRENT), 'utf8')) as Record<
       string,
@@ -37,24 +37,23 @@ export function readInstalled(world: Pick<World, 'dataDir'>, name: string): Inst
 }
 
 export function writeInstalled(
-  world: Pick<World, 'dataDir'>,
+  context: Pick<HostContext, 'dataDir'>,
   name: string,
   installed: Omit<InstalledAgent, 'directory'>,
 ): void {
-  const home = join(agentsDir(world), name);
+  const home = join(agentsDir(context), name);
   mkdirSync(home, { recursive: true, mode: 0o755 });
   replaceFile(join(home, CURRENT), `${JSON.stringify(installed)}\n`, { durable: true });
 }
 
-/** Versions that do not count, or (`all`) every one. Nobody may be using them. */
-export function removeVersions(world: Pick<World, 'dataDir'>, name: string, all: boolean): void {
-  const home = join(agentsDir(world), name);
+/** Removes old versions or, with `all`, every version. The caller ensures that no task uses them. */
+export function removeVersions(context: Pick<HostContext, 'dataDir'>, name: string, all: boolean): void {
+  const home = join(agentsDir(context), name);
   if (all) return removeTree(home);
-  const current = readInstalled(world, name)?.version;
+  const current = readInstalled(context, name)?.version;
   for (const entry of readdirSync(home, { withFileTypes: true }))
     if (entry.isDirectory() && entry.name !== current) removeTree(join(home, entry.name));
 }
 
-/** Removing begins with the file that makes a version count. */
 const CURRENT = 'current.json';
 const PLAIN = /^[\w][\w.+-]{0,80}$/;

@@ -1,5 +1,5 @@
-// agent-setup/npm-registry.ts: where the user's npm gets its packages, and what a sandbox needs to get them there: the one host, and the
-// authorities that vouch for it. Settings that could hold a credential stay outside.
+// agent-setup/npm-registry.ts: finds the user's npm registry and what a sandbox needs to reach it: one host and its certificate
+// authorities. Settings that could hold a credential stay outside.
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { parseRule } from '../protocol/network-rule.ts';
 import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import { systemBundle } from '../run/network/system-bundle.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Registry {
   readonly host: string;
@@ -20,16 +20,16 @@ export interface Registry {
 
 const AUTHORITIES = '/run/ags/registry-ca.pem';
 
-export async function findRegistry(world: World): Promise<Registry> {
-  const { registry, cafile } = await askNpm(world);
+export async function findRegistry(context: HostContext): Promise<Registry> {
+  const { registry, cafile } = await askNpm(context);
   const url = readUrl(registry);
-  const bundle = [systemBundle(world), ...(cafile === null ? [] : [readIfThere(cafile)])].join('\n').trim();
+  const bundle = [systemBundle(context), ...(cafile === null ? [] : [readIfThere(cafile)])].join('\n').trim();
   return {
     host: url.host,
     network: reach(url),
     env: {
       npm_config_registry: url.href,
-      // Of the machine's own npm: it may name credentials, or places that do not exist inside. The user's is not there.
+      // The machine's global npm configuration may contain credentials, or paths that do not exist inside.
       npm_config_globalconfig: '/dev/null',
       npm_config_update_notifier: 'false',
       ...(bundle === '' ? {} : { npm_config_cafile: AUTHORITIES }),
@@ -38,10 +38,10 @@ export async function findRegistry(world: World): Promise<Registry> {
   };
 }
 
-/** npm itself knows best which of its many files and variables counts. Not in a project, whose file would be read too. */
-async function askNpm(world: World): Promise<{ registry: string; cafile: string | null }> {
+/** Asks npm itself, because npm merges many files and variables. Runs in "/", so that npm reads no project's file. */
+async function askNpm(context: HostContext): Promise<{ registry: string; cafile: string | null }> {
   const env = Object.fromEntries(
-    Object.entries(world.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    Object.entries(context.env).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
   const { exitCode, stdout } = await run(['npm', 'config', 'get', 'registry', 'cafile'], {
     cwd: '/',
@@ -49,7 +49,7 @@ async function askNpm(world: World): Promise<{ registry: string; cafile: string 
     timeoutMs: 60_000,
   });
   if (exitCode === 127)
-    throw new AgsError('agent.uninstallable', 'Agents are installed with npm, and there is none on your PATH.', {
+    throw new AgsError('agent.uninstallable', 'Installing an agent needs npm, and npm is not on your PATH.', {
       hint: 'Install npm (it comes with Node.js), or install the agent yourself: ags finds it on your PATH.',
     });
   const text = stdout.toString('utf8');
@@ -65,8 +65,8 @@ function readUrl(text: string): URL {
     });
   if (!URL.canParse(text)) throw wrong('it is not a URL');
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '') throw wrong('it holds a password, which no sandbox is given');
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw wrong(`${visible(url.protocol)} is not spoken here`);
+  if (url.username !== '' || url.password !== '') throw wrong('it contains a password, and sandboxes get no passwords');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw wrong(`${visible(url.protocol)} is not supported`);
   return url;
 }
 
@@ -74,7 +74,7 @@ function reach(url: URL): Partial<NetworkPolicy> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = url.port === '' ? (url.protocol === 'http:' ? 80 : 443) : Number(url.port);
   if (host.endsWith('.npmjs.org') && port === 443) return { presets: ['npm'] };
-  // The sandbox has a loopback of its own.
+  // Loopback inside is the sandbox's own, so a registry on the host's loopback needs a grant.
   if (host === 'localhost' || host.startsWith('127.') || host === '::1')
     return { tcp: [{ name: 'registry', port, host, hostPort: port, origin: ORIGIN }] };
   const rule = parseRule(hostAndPort(host, port));
@@ -84,7 +84,7 @@ function reach(url: URL): Partial<NetworkPolicy> {
       `npm's registry ${visible(url.host)} cannot be reached: ${rule.problem}.`,
     );
   const allow: NetworkRule = { action: 'allow', ...rule, origin: ORIGIN };
-  // A registry of one's own is commonly within one's own network; nothing else can be reached in this sandbox.
+  // A private registry is usually in a private network. This sandbox can reach nothing else.
   return { rules: [allow], addresses: isIP(host) === 0 ? PRIVATE : [] };
 }
 

@@ -1,31 +1,31 @@
-// agent-setup/version.ts: which version a program is. Its package says it, or it is asked itself, in a sandbox without network:
-// it is the user's own program, and still not ours to run outside.
+// agent-setup/version.ts: finds the version of a program: from its package, or by running it in a sandbox without network.
+// ags runs no agent's program outside of a sandbox, not even the user's own.
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Agent } from '../agents/agent.ts';
 import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
-import { runApart, type ApartRequest, type ProgramMount } from '../run/one-off-sandbox.ts';
-import type { AgentProgram, HostProgram } from './programs.ts';
-import type { World } from '../run/host-context.ts';
+import { runOneOff, type OneOffRequest, type ProgramMount } from '../run/one-off-sandbox.ts';
+import type { AgentProgram, HostProgram } from './agent-program.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** Remembered for as long as the file stays as it is. null: it does not say. */
-export async function askVersion(world: World, program: HostProgram, ask: boolean): Promise<string | null> {
+/** Cached until the file changes. null: unknown. */
+export async function askVersion(context: HostContext, program: HostProgram, ask: boolean): Promise<string | null> {
   const packaged = packagedVersion(program.real);
   if (packaged !== null) return packaged;
   const { mtimeMs, size, ino } = statSync(program.real);
-  const file = join(world.cacheDir, `agent-version-${shortHash(program.path)}.json`);
+  const file = join(context.cacheDir, `agent-version-${shortHash(program.path)}.json`);
   const key = [program.real, mtimeMs, size, ino].join(' ');
   const known = recall(file);
   if (known?.key === key) return known.version;
   if (!ask) return null;
-  const { version } = await runForVersion(world, program).catch(() => ({ version: null }));
+  const { version } = await runForVersion(context, program).catch(() => ({ version: null }));
   if (version !== null) remember(file, JSON.stringify({ key, version }));
   return version;
 }
 
 export interface VersionRun {
-  /** null: it did not run, or printed none. */
+  /** null: the program failed, or printed no version. */
   readonly version: string | null;
   readonly exitCode: number;
   /** Hostile text. */
@@ -33,10 +33,10 @@ export interface VersionRun {
 }
 
 export function runForVersion(
-  world: World,
+  context: HostContext,
   program: { readonly argv: readonly string[]; readonly mounts: readonly ProgramMount[] },
 ): Promise<VersionRun> {
-  const request: ApartRequest = {
+  const request: OneOffRequest = {
     name: 'agent-version',
     command: [...program.argv, '--version'],
     network: null,
@@ -45,39 +45,38 @@ export function runForVersion(
     limits: { wallSeconds: 60, diskBytes: 256 * 1024 ** 2 },
     notice: () => undefined,
   };
-  return runApart(world, world.stateDir, request, ({ exitCode, said }) => ({
+  return runOneOff(context, context.stateDir, request, ({ exitCode, said }) => ({
     version: exitCode === 0 ? versionIn(said) : null,
     exitCode,
     said,
   }));
 }
 
-/** The first word that looks like one: "2.1.325 (Claude Code)", "codex-cli 0.166.0". */
+/** The first word that looks like a version: "2.1.325 (Claude Code)", "codex-cli 0.166.0". */
 function versionIn(text: string): string | null {
   return (
     text
-
       .split(/[\s()]+/)
       .map((word) => word.replace(/^v/, ''))
       .find((word) => VERSION.test(word)) ?? null
   );
 }
 
-/** A sentence for the user, once for each version: another one than was tried with ags. null: nothing to say. */
-export function versionNotice(world: World, agent: Agent, program: AgentProgram): string | null {
-  const tried = agent.install?.version;
+/** A notice, once for each version, that this version was not tested with ags. null: nothing to report. */
+export function versionNotice(context: HostContext, agent: Agent, program: AgentProgram): string | null {
+  const tested = agent.install?.version;
   if (
     program.source !== 'host' ||
     program.version === null ||
-    tried === undefined ||
-    program.version.split('-')[0] === tried
+    tested === undefined ||
+    program.version.split('-')[0] === tested
   )
     return null;
-  const file = join(world.cacheDir, `agent-said-${agent.name}.json`);
-  const key = `${program.version} ${tried}`;
+  const file = join(context.cacheDir, `agent-said-${agent.name}.json`);
+  const key = `${program.version} ${tested}`;
   if (recall(file)?.key === key) return null;
   remember(file, JSON.stringify({ key, version: program.version }));
-  return `Your ${agent.title} is version ${program.version}; ags was tried with ${tried}. To have that one too: ags agents install ${agent.name}`;
+  return `Your ${agent.title} is version ${program.version}; ags was tested with ${tested}. Install that version for ags: ags agents install ${agent.name}`;
 }
 
 function recall(file: string): { key: string; version: string } | null {
@@ -88,7 +87,7 @@ function recall(file: string): { key: string; version: string } | null {
   }
 }
 
-/** What its own package says; null: it is none. */
+/** The version in its package.json; null: it is not in a package. */
 function packagedVersion(real: string): string | null {
   const directory = PACKAGE.exec(real)?.[0] ?? dirname(real);
   try {
@@ -100,5 +99,5 @@ function packagedVersion(real: string): string | null {
 }
 
 const VERSION = /^\d+\.\d+\.\d+(?:[-+.][\w.+-]{1,60})?$/;
-/** The package that a file belongs to, where npm or its kin have put it. */
+/** Matches the directory of the npm package that a file belongs to. */
 export const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;

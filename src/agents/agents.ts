@@ -1,4 +1,4 @@
-// agents/agents.ts: every agent that ags knows. To add one: its file, and a line here.
+// agents/agents.ts: all agents that ags knows. To add one, add its file and a line here.
 import type { Agent } from './agent.ts';
 import { claude } from './claude/claude.ts';
 import { codex } from './codex/codex.ts';

@@ -1,9 +1,9 @@
-// agents/command.ts: any program as an agent: it gets the goal on its standard input. If it prints events of ours, one JSON
-// object a line, they are understood; anything else is shown as it is. What it does is observed, not gated.
+// agents/command.ts: any program as an agent: it reads the goal from standard input. If it prints events of ags, one JSON
+// object per line, ags reads them; other output is shown as it is. Hooks observe its actions and cannot stop them.
 import { readEventLines } from './event-lines.ts';
 import type { Agent } from './agent.ts';
 
-/** Made for one command line, as the user typed it. */
+/** For one command line, as the user typed it. */
 export function commandAgent(argv: readonly string[]): Agent {
   return {
     name: 'command',

@@ -1,5 +1,5 @@
-// agents/event-lines.ts: the driver of programs that print our own events, one JSON object a line, and of those that print
-// anything else: that is kept and shown as it is.
+// agents/event-lines.ts: the driver of programs that print events of ags, one JSON object per line. Any other output is kept and
+// shown as it is.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { AgentDriver, AgentIo } from './agent.ts';
 import { parseObject } from './json.ts';
@@ -30,7 +30,7 @@ export function readEventLines(io: AgentIo): AgentDriver {
   };
 }
 
-/** Which fields of which type an event must have; others are dropped. */
+/** Fields of each event and their types; others are dropped. */
 const FIELDS: Readonly<
   Record<AgentEvent['type'], readonly (readonly [name: string, type: string, needed: boolean])[]>
 > = {

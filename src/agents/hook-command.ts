@@ -1,24 +1,24 @@
-// agents/hook-command.ts: the hook of an agent whose hooks are shell commands, made so that it fails closed.
-// These agents go on with a call if its hook fails in any way but exit code 2, or runs into the agent's own time limit; some also
-// if a hook that refuses prints nothing, or prints JSON that says yes. So the limit here is the shorter one, every failure
-// becomes a 2, and a plain sentence is always the last line.
+// agents/hook-command.ts: the shell command of an agent's hook, made to fail closed.
+// These agents continue with a call if its hook fails with any status but 2, or exceeds the agent's own time limit; some also
+// if a refusing hook prints nothing, or prints JSON that allows the call. So our time limit is shorter, every failure
+// becomes a 2, and the last line is always a plain sentence.
 import { HOOK_ANSWER_SECONDS } from '../protocol/hook.ts';
-import type { HookDoor } from './agent.ts';
+import type { HookListener } from './agent.ts';
 
-/** The program itself gives up sooner. */
+/** Longer than the program's own time limit. */
 const HOOK_SECONDS = HOOK_ANSWER_SECONDS + 600;
-/** For the agent's own limit. */
+/** The time limit for the agent's settings. */
 export const AGENT_HOOK_SECONDS = HOOK_SECONDS + 60;
 
-/** The last line of what an agent is told of a refusal. */
+/** The last line of every refusal that an agent sees. */
 export const REFUSED = 'Refused by a hook.';
 
 /**
- * Some agents put variables into their settings, so there is no `$NAME` in it. When an agent stops, only a plain no sends it back to
- * work: one that cannot be asked would never let it end.
+ * Contains no `$NAME`, because some agents expand variables in their settings. When an agent stops, only an explicit refusal sends
+ * it back to work: otherwise unreachable hooks would never let it end.
  */
-export function hookCommand(door: HookDoor, event: string): string {
-  const command = ['timeout', '-k', '1', String(HOOK_SECONDS), ...door.command, event].map(quote).join(' ');
+export function hookCommand(listener: HookListener, event: string): string {
+  const command = ['timeout', '-k', '1', String(HOOK_SECONDS), ...listener.command, event].map(quote).join(' ');
   if (STOPPING.has(event)) return `${command} >&2 || { [ $? -ne 2 ] || exit 2; }`;
   return `${command} >&2 || { echo '${REFUSED}' >&2; exit 2; }`;
 }

@@ -1,8 +1,8 @@
-// agents/json.ts: reads values out of JSON that an agent wrote. Whatever it holds, nothing here throws.
+// agents/json.ts: reads values from JSON that an agent wrote. Nothing here throws, whatever it holds.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** null: the line is no JSON object. */
+/** null: the line is not a JSON object. */
 export function parseObject(line: string): Json | null {
   if (!line.startsWith('{')) return null;
   try {
@@ -13,7 +13,7 @@ export function parseObject(line: string): Json | null {
   }
 }
 
-// Whoever walks through it later does so one call within the other. No agent nests its words nearly as deep.
+// Later readers walk it recursively. No agent nests its output nearly as deep.
 const MAX_DEPTH = 100;
 
 function isShallow(value: unknown, depth: number): boolean {
@@ -25,7 +25,7 @@ export function asObject(value: unknown): Json | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : null;
 }
 
-/** An object in any case: a missing one is empty. */
+/** Always an object: a missing one is empty. */
 export function within(value: unknown, key: string): Json {
   return asObject(asObject(value)?.[key]) ?? {};
 }
@@ -51,12 +51,12 @@ export function numberOf(value: unknown, key: string): number | null {
 
 const MOST_OUTPUT = 64 * 1024;
 
-/** What is kept of the output of a tool: its beginning. */
+/** Keeps the beginning of a tool's output. */
 export function cut(text: string): string {
   return text.length <= MOST_OUTPUT ? text : `${text.slice(0, MOST_OUTPUT)}\n[${text.length - MOST_OUTPUT} more]`;
 }
 
-/** The input of a tool that is not known. */
+/** The input of an unknown tool. */
 export function rawInput(input: unknown): string {
   return cut(JSON.stringify(input) ?? '');
 }

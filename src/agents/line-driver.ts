@@ -1,6 +1,6 @@
-// agents/line-driver.ts: what is alike in agents that take one prompt on their standard input, then print one JSON object a line.
-// Invariant: nothing throws, every line that the agent's own reader does not know is kept as it is, and agent.finished comes
-// once.
+// agents/line-driver.ts: the common driver of agents that read one prompt from standard input and print one JSON object per line.
+// Invariant: nothing throws, every line that the agent's reader does not know is kept as it is, and agent.finished comes
+// exactly once.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { AgentDriver, AgentIo } from './agent.ts';
 import { parseObject, type Json } from './json.ts';
@@ -8,11 +8,11 @@ import { parseObject, type Json } from './json.ts';
 export type Finished = Extract<AgentEvent, { type: 'agent.finished' }>;
 
 export interface LineReader {
-  /** false: it is not known. */
+  /** false: unknown type. */
   object(json: Json): boolean;
-  /** It has ended and has not said how. `errors` are its last words on stderr. */
+  /** It ended without reporting a result. `errors` are its last lines on stderr. */
   ended(code: number, errors: string): Finished;
-  /** Lines of stderr that say nothing, however well it goes. */
+  /** Lines of stderr without meaning, which also appear on success. */
   readonly chatter: RegExp;
 }
 
@@ -54,7 +54,7 @@ export function driveLines(io: AgentIo, createReader: (emit: (event: AgentEvent)
   };
 }
 
-/** Of an agent that ended without a result, and not with 0. */
+/** For an agent that ended without a result and with a status other than 0. */
 export function brokenOff(code: number, errors: string): Finished {
   const reason = errors === '' ? `it ended with exit code ${code}` : errors;
   const guess = causeOf(null, errors);

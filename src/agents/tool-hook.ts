@@ -1,13 +1,13 @@
-// agents/tool-hook.ts: the hooks of agents that have those of Claude Code: PreToolUse, PostToolUse, Stop, with the same JSON.
+// agents/tool-hook.ts: hooks in the form of Claude Code, which several agents share: PreToolUse, PostToolUse, Stop, with the same JSON.
 import type { Action } from '../protocol/agent-event.ts';
 import type { GateRequest } from '../protocol/hook.ts';
-import type { HookDoor, ReadHook } from './agent.ts';
+import type { HookListener, ReadHook } from './agent.ts';
 import { hookCommand } from './hook-command.ts';
 import { asObject, textOf } from './json.ts';
 
 export const TOOL_HOOKS = ['PreToolUse', 'PostToolUse', 'Stop'] as const;
 
-/** A call that cannot be understood is asked about all the same. */
+/** Hooks also judge calls that cannot be parsed. */
 export function readToolHook(actionsOf: (tool: string, input: unknown) => readonly Action[]): ReadHook {
   return (event, json): GateRequest | null => {
     const tool = textOf(json, 'tool_name') ?? '';
@@ -20,7 +20,7 @@ export function readToolHook(actionsOf: (tool: string, input: unknown) => readon
         return actions.some(({ kind }) => kind === 'write') ? { when: 'after', tool, actions, input } : null;
       }
       case 'Stop':
-        // It is sent back to work once: who is refused every time never ends.
+        // Sent back to work only once: an agent that is refused every time would never end.
         return asObject(json)?.['stop_hook_active'] === true ? null : STOP;
       default:
         return null;
@@ -30,9 +30,9 @@ export function readToolHook(actionsOf: (tool: string, input: unknown) => readon
 
 const STOP: GateRequest = { when: 'stop', tool: '', actions: [], input: {} };
 
-/** As a command. That it has been sent back once is seen here too: if nobody answers, every answer is a no. */
-export function toolHookCommand(door: HookDoor, event: (typeof TOOL_HOOKS)[number]): string {
-  const command = hookCommand(door, event);
+/** The shell command. It also detects that the agent was sent back once, because unreachable hooks would refuse every stop. */
+export function toolHookCommand(listener: HookListener, event: (typeof TOOL_HOOKS)[number]): string {
+  const command = hookCommand(listener, event);
   if (event !== 'Stop') return command;
   const active = ['"stop_hook_active":true', '"stop_hook_active": true'].map((text) => `*'${text}'*`).join('|');
   return `json=$(cat); case "$json" in ${active}) exit 0;; esac; printf '%s' "$json" | ${command}`;

@@ -1,6 +1,6 @@
-// attack/attacked-project.ts: where a sandbox is attacked: a project of ours in the user's home, configured as the user's tasks are, with much
-// around it that nobody inside may reach.
-// Invariant: what decides the sandbox is the user's; what can be lost is ours. Nothing of the stage is left afterwards.
+// attack/attacked-project.ts: sets up the attacked project: a project of ours in the user's home, configured like the user's tasks, with
+// canaries around it that no sandbox may reach.
+// Invariant: the user's configuration decides about the sandbox, but only files of ours can be lost. Nothing is left afterwards.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, realpathSync, writeFileSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -8,7 +8,7 @@ import type { ConfigFile } from '../protocol/config/config.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { parseRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
-import { DOORS, type Places } from './table/attack.ts';
+import { LISTENERS, type Places } from './table/attack.ts';
 import { attackedNetwork, PROXY_VARIABLE, SECRET_VARIABLE, type AttackedNetwork } from './table/attacked-network.ts';
 import {
   careless,
@@ -28,32 +28,33 @@ import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';
 import { configure, settingsOf } from './settings.ts';
 import { serviceAddress } from '../run/planned-services.ts';
-import { planRun, type PlanOptions, type RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import { planRun, type PlanOptions } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-export interface AttackStage extends AsyncDisposable {
+export interface AttackedProject extends AsyncDisposable {
   readonly dir: string;
-  /** The caller's, but for where it stands and where its state is. */
-  readonly world: World;
-  /** What a sandbox of the user would be, and what the attacked one is. */
+  /** The caller's, with another working directory and state directory. */
+  readonly context: HostContext;
+  /** The plan of the user's own sandboxes, and that of the attacked one. */
   readonly own: RunPlan;
   readonly plan: RunPlan;
   readonly flags: ConfigFlags;
-  /** Of the user's project; every further project of the stage has them too. */
+  /** The settings of the user's project, which every further project here gets too. */
   readonly settings: ConfigFile | null;
-  /** Of a sandbox over the stage; further flags may narrow its limits. */
+  /** For sandboxes over this project; further flags may narrow the limits. */
   readonly options: PlanOptions;
-  /** The same without services and an engine. */
+  /** The same without services and nested Docker. */
   readonly bare: PlanOptions;
   readonly places: Places;
   readonly origin: Origin;
   /** Part of every secret. */
   readonly word: string;
-  /** Everything of the stage that was touched since the beginning, in words. */
+  /** A sentence for everything around the project that was touched since the start. */
   touched(): string[];
 }
 
-export async function openStage(caller: World, flags: ConfigFlags): Promise<AttackStage> {
+export async function openStage(caller: HostContext, flags: ConfigFlags): Promise<AttackedProject> {
   const own = await ownPlan(caller, flags);
   const undo: Undo = [];
   try {
@@ -70,7 +71,12 @@ async function takeBack(undo: Undo): Promise<void> {
   for (const step of undo.splice(0).toReversed()) await step();
 }
 
-async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, undo: Undo): Promise<AttackStage> {
+async function setStage(
+  caller: HostContext,
+  flags: ConfigFlags,
+  own: RunPlan | null,
+  undo: Undo,
+): Promise<AttackedProject> {
   const dir = makeDirectory(caller.home, undo);
   const outside = makeDirectory(realpathSync(tmpdir()), undo);
   chmodSync(outside, 0o755);
@@ -80,12 +86,12 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
     string,
     string,
   ];
-  const world = worldAt(caller, dir, project);
+  const context = worldAt(caller, dir, project);
   await plant({ project, sibling, tools, outside, word });
-  const users = own ?? (await planRun({ ...world, env: caller.env }, flags, { live: false }));
+  const users = own ?? (await planRun({ ...context, env: caller.env }, flags, { live: false }));
   const serves = users.config.services.length > 0;
   const settings = await settingsOf(caller, own);
-  await configure(world, project, settings, serves);
+  await configure(context, project, settings, serves);
   const uid = caller.uid === 0 ? (own?.user.uid ?? 1001) : caller.uid;
   const sockets = [
     join(dir, 'agent.sock'),
@@ -95,12 +101,12 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
   const canaries = await openCanaries({ word, uid, outside, streams: sockets, toolDir: tools });
   undo.push(() => canaries[Symbol.asyncDispose]());
   const secret = secretOf(word);
-  const { origin, authorities } = await openWorld(dir, secret);
+  const { origin, authorities } = await openHosts(dir, secret);
   undo.push(() => origin[Symbol.asyncDispose]());
   const attacked = {
-    ...world,
+    ...context,
     env: {
-      ...world.env,
+      ...context.env,
       ...careless(word, sockets, canaries.places.LOOPBACK_PORT),
       [SECRET_VARIABLE]: secret,
       [PROXY_VARIABLE]: `user:${word}`,
@@ -119,7 +125,7 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
   const before = snapshot([sibling, tools, outside, project], left);
   return {
     dir,
-    world: attacked,
+    context: attacked,
     own: users,
     plan,
     flags,
@@ -135,7 +141,7 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
       TOOLS: plan.image === null ? tools : '',
       HOME: caller.home,
       PROJECT: project,
-      STATE: world.stateDir,
+      STATE: context.stateDir,
       VARIABLES: variablesOf(plan).join(' '),
       SHOWN: plan.config.mounts.map(({ path }) => path).join(' '),
       NETWORK: online ? 'on' : 'off',
@@ -144,7 +150,7 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
       SERVICE: serves ? serviceAddress(0) : '',
       ENGINE: plan.config.docker.enabled ? 'tcp://127.0.0.1:2375' : '',
       DOMAIN,
-      ...DOORS,
+      ...LISTENERS,
     },
     touched: () => [
       ...difference(before, snapshot([sibling, tools, outside, project], left)),
@@ -156,10 +162,10 @@ async function setStage(caller: World, flags: ConfigFlags, own: RunPlan | null, 
   };
 }
 
-/** As a task of this project would be; null: one does not stand in a project, and the user's own configuration counts. */
-async function ownPlan(world: World, flags: ConfigFlags): Promise<RunPlan | null> {
+/** The plan of a task in the user's project; null: the current directory is in no project, and the user's own configuration counts. */
+async function ownPlan(context: HostContext, flags: ConfigFlags): Promise<RunPlan | null> {
   try {
-    return await planRun(world, flags, { live: false });
+    return await planRun(context, flags, { live: false });
   } catch (error) {
     if (error instanceof AgsError && error.code === 'project.unsuitable') return null;
     throw error;
@@ -172,18 +178,18 @@ function makeDirectory(parent: string, undo: Undo): string {
     undo.push(() => removeTree(dir));
     return dir;
   } catch (error) {
-    throw new AgsError('attack.impossible', `There is no place for the attacks in ${parent}.`, {
-      hint: 'A directory is made there for as long as they take. Is it writable?',
+    throw new AgsError('attack.impossible', `Cannot create a directory for the attacks in ${parent}.`, {
+      hint: 'ags creates a temporary directory there. Is it writable?',
       cause: error,
     });
   }
 }
 
-function worldAt(caller: World, dir: string, project: string): World {
+function worldAt(caller: HostContext, dir: string, project: string): HostContext {
   const [stateHome, cacheHome] = [join(dir, 'state'), join(dir, 'cache')];
   const [stateDir, cacheDir] = [join(stateHome, 'ags'), join(cacheHome, 'ags')];
   for (const path of [stateDir, cacheDir, project]) mkdirSync(path, { recursive: true, mode: 0o755 });
-  // That a sandbox works here need not be found out again.
+  // These files record that a sandbox works here, which need not be tested again.
   for (const name of ['ready.json', 'ready-docker.json', 'ready-podman.json'])
     if (existsSync(join(caller.cacheDir, name))) copyFileSync(join(caller.cacheDir, name), join(cacheDir, name));
   return {
@@ -215,13 +221,13 @@ async function plant(at: Record<'project' | 'sibling' | 'tools' | 'outside' | 'w
 const SETTINGS =
   '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n[remote "origin"]\n\turl = https://token@example.test/x.git\n';
 
-/** With signs that JSON and URLs write in their own ways. */
+/** With characters that JSON and URLs write as escapes. */
 function secretOf(word: string): string {
   return `${word}/"`;
 }
 
-/** The hosts around, and a file with the authority that vouches for those who are who they say. */
-async function openWorld(dir: string, secret: string): Promise<{ origin: Origin; authorities: string }> {
+/** The hosts around the sandbox, and a file with the authority that signs the genuine ones. */
+async function openHosts(dir: string, secret: string): Promise<{ origin: Origin; authorities: string }> {
   const [trusted, forger] = ['ags doctor --attack', 'nobody'].map((commonName) =>
     createAuthority({ commonName, days: 1, now: new Date() }),
   ) as [Authority, Authority];
@@ -238,7 +244,7 @@ async function openWorld(dir: string, secret: string): Promise<{ origin: Origin;
   return { origin, authorities };
 }
 
-/** The user's, with a tool directory, hosts and secrets that are ours, and nothing that would start more than the sandbox. */
+/** The user's configuration, with a tool directory, hosts and secrets of ours, and without anything that starts more than the sandbox. */
 function attackedConfig(
   own: EffectiveConfig,
   here: EffectiveConfig,
@@ -257,12 +263,12 @@ function attackedConfig(
     toolDirs: [...own.toolDirs, toolDir],
     services: here.services.filter(({ name }) => name === SPY.name),
     compose: null,
-    // Compose files are brought up in an engine of the task's own.
+    // Compose files need nested Docker.
     docker: { ...own.docker, enabled: own.docker.enabled || own.compose !== null },
     secrets: attacked.secrets,
     network: {
       ...network,
-      // Whatever is asked about is refused until somebody says yes; here nobody does.
+      // Requests that ask are denied until they are answered, and here they never are.
       mode: network.mode === 'record' ? 'on' : network.mode,
       rules: [
         ...network.rules,

@@ -1,21 +1,21 @@
-// attack/git-pipeline.ts: an agent that does whatever it likes with its repository, and a user who then brings its work out, looks at it
-// and merges it: by the very commands that a user would type.
+// attack/git-pipeline.ts: a hostile agent prepares its repository; then the work is brought out, shown and merged, by the same commands
+// that a user types.
 import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { Aftermath, RoadAttack } from './table/attack.ts';
+import type { Aftermath, GitAttack } from './table/attack.ts';
 import { difference, snapshot } from './table/canaries.ts';
 import { userGit } from '../git/host-git.ts';
 import { commitSample } from '../git/staging/sample-repository.ts';
 import { run, type Finished } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import { configure } from './settings.ts';
-import type { AttackStage } from './attacked-project.ts';
+import type { AttackedProject } from './attacked-project.ts';
 
 const PROGRESS = 'src/progress.txt';
 const FILES = { 'README.md': '# project\n', 'src/a.txt': 'one\ntwo\nthree\n', [PROGRESS]: 'as it was\n' };
 
-/** An agent's work, still in its sandbox or brought out, and how everything of the user's was before. */
+/** An agent's work, in its sandbox or brought out, and the state of the user's repository before it. */
 export interface Road {
   readonly name: string;
   readonly project: string;
@@ -27,15 +27,19 @@ export interface Road {
 
 export type RunAgs = (args: readonly string[]) => Promise<Finished>;
 
-export async function takeRoad(stage: AttackStage, attacks: readonly RoadAttack[], name: string): Promise<Aftermath> {
+export async function attackGitPipeline(
+  stage: AttackedProject,
+  attacks: readonly GitAttack[],
+  name: string,
+): Promise<Aftermath> {
   const { road, started } = await leaveWork(stage, attacks, name);
   return lookAndMerge(stage, road, started, attacks.length === 1, (args) => ags(stage, road.project, args));
 }
 
-/** The agent does everything; its work is brought out. */
+/** Runs all attempts of the agent and brings its work out. */
 export async function leaveWork(
-  stage: AttackStage,
-  attacks: readonly RoadAttack[],
+  stage: AttackedProject,
+  attacks: readonly GitAttack[],
   name: string,
 ): Promise<{ road: Road; started: Finished }> {
   const place = await makeProject(stage, name);
@@ -45,15 +49,19 @@ export async function leaveWork(
   const started = await ags(stage, place.project, args);
   const [, lacks] = new RegExp(`${LACKS} ([a-z ]+)`).exec(started.stdout.toString('utf8')) ?? [];
   if (lacks !== undefined)
-    throw new AgsError('attack.impossible', `What the attempts on git are made with is not there inside: ${lacks}.`, {
-      hint: 'Put it into the image that the sandboxes stand on.',
-    });
+    throw new AgsError(
+      'attack.impossible',
+      `Programs that the attempts on git need are missing in the sandbox: ${lacks}.`,
+      {
+        hint: 'Add them to the image of the sandboxes.',
+      },
+    );
   return { road, started };
 }
 
-/** `mayRefuse`: there is one attempt alone, and all that such an agent did may be refused. */
+/** `mayRefuse`: with a single attempt, ags may refuse all of the agent's work. */
 export async function lookAndMerge(
-  stage: AttackStage,
+  stage: AttackedProject,
   road: Road,
   brought: Finished,
   mayRefuse: boolean,
@@ -64,7 +72,7 @@ export async function lookAndMerge(
   const branch = `refs/heads/ags/${name}`;
   const tree = (await git('ls-tree', '-r', branch)).split('\n').filter((line) => line !== '');
   const refused = mayRefuse && REFUSED.test(brought.stdout.toString('utf8'));
-  // What it left at the very end is there, so it did everything before it.
+  // The agent writes this file last, so all earlier attempts were made.
   if (!refused && !tree.some((line) => line.endsWith('\tlast.txt'))) throw failed('start', brought);
   const shown = await run(['diff', name]);
   const changed = difference(road.before, await ownState(stage, road)).map((line) => line.split(':')[0] ?? '');
@@ -74,7 +82,7 @@ export async function lookAndMerge(
     commits: (await git('log', '--format=%s', `${base}..${branch}`)).split('\n'),
   };
   if (refused) return { ...after, ran: readdirSync(ran), changed, merged: [], left: [], files: filesOf(project) };
-  // The user is at work on a file that the agent has changed as well.
+  // The user is editing a file that the agent has changed as well.
   writeFileSync(join(project, PROGRESS), 'in progress\n');
   await run(['merge', name, '--json']);
   if (readFileSync(join(project, PROGRESS), 'utf8') !== 'in progress\n') changed.push('work in progress');
@@ -85,16 +93,16 @@ export async function lookAndMerge(
   return { ...after, ran: readdirSync(ran), changed, merged: files, left: risky, files: filesOf(project) };
 }
 
-function gitIn({ world }: AttackStage, cwd: string): (...args: string[]) => Promise<string> {
-  return async (...args) => (await userGit(args, { cwd, home: world.home })).stdout.toString('utf8');
+function gitIn({ context }: AttackedProject, cwd: string): (...args: string[]) => Promise<string> {
+  return async (...args) => (await userGit(args, { cwd, home: context.home })).stdout.toString('utf8');
 }
 
-/** Nothing at all came out; the task keeps it. */
+/** Nothing was brought out; the task keeps the work. */
 const REFUSED = /What came out of the sandbox was refused/;
 
-/** Configured as the user's is. */
+/** Creates a project with the user's configuration. */
 export async function makeProject(
-  { world, settings, ...stage }: AttackStage,
+  { context, settings, ...stage }: AttackedProject,
   name: string,
 ): Promise<Record<'project' | 'sibling' | 'ran' | 'base', string>> {
   const dir = join(stage.dir, name);
@@ -104,7 +112,7 @@ export async function makeProject(
     string,
   ];
   for (const path of [sibling, ran]) mkdirSync(path, { recursive: true });
-  // Whoever the sandbox is, nothing but the sandbox keeps it from writing here.
+  // Only the sandbox keeps the attempts from writing here, whatever user it runs as.
   chmodSync(ran, 0o777);
   writeFileSync(join(sibling, 'private.txt'), `${stage.word}\n`);
   await commitSample(sibling);
@@ -113,16 +121,16 @@ export async function makeProject(
     writeFileSync(join(project, path), text);
   }
   symlinkSync(relative(project, ran), join(project, 'lnk'));
-  await configure(world, project, settings, false);
+  await configure(context, project, settings, false);
   const base = await commitSample(project);
-  // One to be deleted.
+  // A branch that an attempt tries to delete.
   writeFileSync(join(project, '.git/refs/heads/keep'), `${base}\n`);
   return { project, sibling, ran, base };
 }
 
-/** The branches, the settings and the hooks of the user, and another project. */
+/** The user's branches, settings and hooks, and another project. */
 export async function ownState(
-  stage: AttackStage,
+  stage: AttackedProject,
   { project, sibling }: Pick<Road, 'project' | 'sibling'>,
 ): Promise<Map<string, string>> {
   const git = gitIn(stage, project);
@@ -138,12 +146,12 @@ export async function ownState(
   return new Map([...refs, ...files, ['.git/hooks', hooks.join(' ')], ...snapshot([sibling], [])]);
 }
 
-/** What the attempts are made with, beside the shell. One that cannot be made must not be taken for one that was stopped. */
+/** Programs that the attempts need besides the shell. A missing one must not count as an attempt that was stopped. */
 export const PROGRAMS = ['git', 'chmod', 'cp', 'cut', 'dirname', 'ln', 'mkdir', 'mkfifo', 'perl', 'rm'];
 const LACKS = 'not there:';
 
-/** Each attempt in a shell of its own: one that fails keeps no other from being made. The shell reads all this from its input. */
-export function scriptOf(attacks: readonly RoadAttack[], places: Readonly<Record<string, string>>): string {
+/** Each attempt runs in its own shell, so that one failure stops no other. The shell reads the script from its input. */
+export function scriptOf(attacks: readonly GitAttack[], places: Readonly<Record<string, string>>): string {
   return [
     '# attack',
     `lacks=; for program in ${PROGRAMS.join(' ')}; do command -v $program > /dev/null || lacks="$lacks $program"; done`,
@@ -167,18 +175,18 @@ function filesOf(project: string): string[] {
     .map(({ path, stat }) => `${(stat.mode & 0o7777).toString(8)} ${stat.nlink} ${path}`);
 }
 
-function backendFlag({ flags }: AttackStage): string[] {
+function backendFlag({ flags }: AttackedProject): string[] {
   return flags.backend === undefined ? [] : ['--backend', flags.backend];
 }
 
-function ags(stage: AttackStage, cwd: string, args: readonly string[]): Promise<Finished> {
-  const env = Object.entries(stage.world.env).filter((pair): pair is [string, string] => pair[1] !== undefined);
-  return run([...stage.world.self, ...args], { cwd, env: Object.fromEntries(env), timeoutMs: 120_000 });
+function ags(stage: AttackedProject, cwd: string, args: readonly string[]): Promise<Finished> {
+  const env = Object.entries(stage.context.env).filter((pair): pair is [string, string] => pair[1] !== undefined);
+  return run([...stage.context.self, ...args], { cwd, env: Object.fromEntries(env), timeoutMs: 120_000 });
 }
 
 function failed(what: string, { stdout, stderr }: Finished): AgsError {
   const said = visible(`${stderr.trim()} ${stdout.toString('utf8').trim()}`.slice(-900));
-  return new AgsError('attack.impossible', `The attacker's work could not be taken (ags ${what}): ${said}`, {
+  return new AgsError('attack.impossible', `The attacker's work could not be processed (ags ${what}): ${said}`, {
     hint: 'See: ags doctor',
   });
 }

@@ -1,5 +1,5 @@
-// attack/inside.ts: programs of the attacker in sandboxes over the stage: many attempts in one, one that wants too much, and a
-// neighbour that stays.
+// attack/inside.ts: runs the attacker's programs in sandboxes over the attacked project: many attempts in one, one that exceeds its
+// limits, and a neighbour that stays.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,41 +9,41 @@ import type { Attack, GreedAttack } from './table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from './table/batch.ts';
 import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from './table/greed.ts';
 import { foundOpen, LEFT_OPEN, NEIGHBOUR } from './table/neighbours.ts';
-import type { AttackStage } from './attacked-project.ts';
+import type { AttackedProject } from './attacked-project.ts';
 import type { PlanOptions } from '../run/plan-run.ts';
 import { runCommand } from '../exec/run-command.ts';
 
-/** One answer for each, in order; and everything that came out of the sandbox. */
+/** One answer for each attempt, in order, and all output of the sandbox. */
 export async function tryInside(
-  stage: AttackStage,
+  stage: AttackedProject,
   attacks: readonly Attack[],
   name: string,
   options = stage.options,
 ): Promise<{ answers: string[]; said: string }> {
   const input = batchInput(attacks, stage.places);
-  const { said, ended } = await runPerl(stage, name, batchProgram(stage.world.nodeArch), input, {}, options);
+  const { said, ended } = await runPerl(stage, name, batchProgram(stage.context.nodeArch), input, {}, options);
   if (!said.includes('attempt\t'))
     throw new AgsError(
       'attack.impossible',
       `No attempt could be made inside${ended === null ? '' : `: ${ended}`}. ${said.trim().split('\n').at(-1) ?? ''}`,
-      { hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v' },
+      { hint: 'The attempts are written in Perl. Check that the sandbox has it: ags exec -- perl -v' },
     );
   return { answers: parseAnswers(said, attacks), said };
 }
 
-/** What became of one that wants too much, in a sandbox of its own with small limits. */
-export async function tryGreed(stage: AttackStage, attack: GreedAttack): Promise<GreedVerdict> {
+/** Runs a program that exceeds its limits, in its own sandbox with small limits. */
+export async function tryGreed(stage: AttackedProject, attack: GreedAttack): Promise<GreedVerdict> {
   const { id, limits } = attack;
   const done = await runPerl(stage, id, greedProgram(attack), '', limits, stage.bare);
   if (!hasBegun(done))
     throw new AgsError('attack.impossible', `${id} did not begin. ${done.said.trim().split('\n').at(-1) ?? ''}`, {
-      hint: 'The attempts are in perl. Is there one inside? See: ags exec -- perl -v',
+      hint: 'The attempts are written in Perl. Check that the sandbox has it: ags exec -- perl -v',
     });
   return judgeGreed(attack, { ...done, far: stage.plan.host.engine?.far != null });
 }
 
 async function runPerl(
-  stage: AttackStage,
+  stage: AttackedProject,
   name: string,
   program: string,
   input: string,
@@ -54,7 +54,7 @@ async function runPerl(
   writeFileSync(inFile, input, { mode: 0o600 });
   const [stdin, stdout] = [openSync(inFile, 'r'), openSync(outFile, 'w', 0o600)];
   try {
-    const { ended, exitCode } = await runCommand(stage.world, {
+    const { ended, exitCode } = await runCommand(stage.context, {
       kind: 'exec',
       command: ['perl', '-e', program],
       flags: { ...stage.flags, limits: { ...stage.flags.limits, ...limits } },
@@ -75,19 +75,19 @@ async function runPerl(
 const READY_MS = 60_000;
 
 export interface Neighbour extends AsyncDisposable {
-  /** What it found of its caller's that it should not have. */
+  /** Descriptors of its caller that it should not have had. */
   readonly found: readonly string[];
 }
 
-/** A task beside the others, by a command of its own, which a careless caller has started; it is ready when this returns. */
-export async function startNeighbour(stage: AttackStage): Promise<Neighbour> {
-  const [program = '', ...script] = stage.world.self;
+/** Starts another task beside this one, by its own command, from a caller that leaves files open. Returns when it is ready. */
+export async function startNeighbour(stage: AttackedProject): Promise<Neighbour> {
+  const [program = '', ...script] = stage.context.self;
   const backend = stage.flags.backend === undefined ? [] : ['--backend', stage.flags.backend];
   const secret = openSync(join(stage.places.SIBLING, 'private.txt'), 'r');
   const child = spawn(
     program,
     [...script, 'exec', '--review', 'later', '--name', 'neighbour', ...backend, '--', 'perl', '-e', NEIGHBOUR],
-    { cwd: stage.world.cwd, env: { ...stage.world.env }, stdio: carelessly(secret) },
+    { cwd: stage.context.cwd, env: { ...stage.context.env }, stdio: carelessly(secret) },
   );
   closeSync(secret);
   child.stdin?.on('error', () => undefined);
@@ -101,7 +101,7 @@ export async function startNeighbour(stage: AttackStage): Promise<Neighbour> {
       });
   });
   const end = async (): Promise<void> => {
-    // Its input ends with us too, however we end: nothing of it is left behind.
+    // Its input ends with this process, however that ends, so nothing is left behind.
     child.stdin?.end();
     await over;
   };
@@ -113,7 +113,7 @@ export async function startNeighbour(stage: AttackStage): Promise<Neighbour> {
   });
 }
 
-/** Pipes, and the file at each of its numbers. */
+/** Pipes, and the open file at each of the given numbers. */
 function carelessly(file: number): ('pipe' | 'ignore' | number)[] {
   const more = Array.from({ length: Math.max(...LEFT_OPEN) - 2 }, (_, i) =>
     LEFT_OPEN.some((fd) => fd === i + 3) ? file : 'ignore',

@@ -1,11 +1,11 @@
-// attack/run-attack.ts: `ags doctor --attack`: every attempt of the table, for real, against sandboxes as this user's tasks have them here.
-// Invariant: an attempt that could not be made is a failure of the whole; nothing counts as stopped that was not seen to be.
+// attack/run-attack.ts: `ags doctor --attack`: makes every attempt of the table, for real, against sandboxes configured like this user's tasks.
+// Invariant: an attempt that could not be made fails the whole run; an attempt counts as stopped only if that was observed.
 import type { AnyAttack, Attack, Area } from './table/attack.ts';
 import { breaches } from './table/attack.ts';
 import { ENGINE_ATTACKS, ENGINE_CONTROL } from './table/engine.ts';
 import { CONTROL } from './table/files.ts';
 import { AGENT_ATTACKS } from './table/agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from './table/git.ts';
+import { LONE_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from './table/git.ts';
 import { GREED_ATTACKS } from './table/greed-programs.ts';
 import { LASTING_NEIGHBOUR_ATTACKS, LIVE_NEIGHBOUR_ATTACKS, USES_LEFT_OPEN } from './table/neighbours.ts';
 import { LASTING_SERVICE_ATTACKS } from './table/services.ts';
@@ -14,12 +14,12 @@ import type { ConfigFlags } from '../config/effective.ts';
 import { visible } from '../lib/sanitize.ts';
 import { keepAttacked } from '../store/attacked.ts';
 import { startNeighbour, tryGreed, tryInside, type Neighbour } from './inside.ts';
-import { takeRoad } from './git-pipeline.ts';
+import { attackGitPipeline } from './git-pipeline.ts';
 import { notAttacked } from './settings.ts';
-import { openStage, type AttackStage } from './attacked-project.ts';
+import { openStage, type AttackedProject } from './attacked-project.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export type Verdict = 'stopped' | 'limited' | 'not stopped' | 'not applicable';
 
@@ -29,64 +29,64 @@ export interface Attacked {
   readonly what: string;
   readonly references: readonly string[];
   readonly verdict: Verdict;
-  /** What happened, or why it does not apply; empty when it was plainly refused. */
+  /** The outcome, or the reason why the attempt does not apply; empty if it was plainly refused. */
   readonly why: string;
 }
 
 export interface AttackReport {
   readonly backend: string;
-  /** What isolation was in force, in words. */
+  /** A description of the isolation that was in force. */
   readonly sandbox: string;
   readonly at: string;
   readonly ms: number;
-  /** Every attempt was stopped, or limited where nothing better was promised. */
+  /** Every attempt was stopped, or limited where SECURITY.md promises no more. */
   readonly stands: boolean;
-  /** What this configuration has and no attempt met. */
+  /** Parts of this configuration that no attempt covers. */
   readonly notAttacked: readonly string[];
   readonly attacks: readonly Attacked[];
 }
 
 export async function attackSandbox(
-  world: World,
+  context: HostContext,
   flags: ConfigFlags,
   onStep: (text: string) => void,
 ): Promise<AttackReport> {
-  const began = world.now().getTime();
+  const began = context.now().getTime();
   onStep('Setting the stage');
-  await using stage = await openStage(world, flags);
+  await using stage = await openStage(context, flags);
   onStep('Attacking');
-  const attacks = await judgeAll(stage, [alone(stage), engine(stage), greedy(stage), road(stage)]);
+  const attacks = await judgeAll(stage, [alone(stage), engine(stage), greedy(stage), gitPipeline(stage)]);
   const stands = attacks.every(({ verdict }) => verdict !== 'not stopped');
   const report = {
     backend: stage.plan.host.engine?.name ?? 'native',
     sandbox: describeStrength(stage.plan),
-    at: world.now().toISOString(),
-    ms: world.now().getTime() - began,
+    at: context.now().toISOString(),
+    ms: context.now().getTime() - began,
     stands,
     notAttacked: notAttacked(stage.own.configured),
     attacks,
   };
   const made = attacks.filter(({ verdict }) => verdict !== 'not applicable');
-  keepAttacked(world.stateDir, sandboxKey(world, stage.own), {
+  keepAttacked(context.stateDir, sandboxKey(context, stage.own), {
     held: made.filter(({ verdict }) => verdict !== 'not stopped').length,
     of: made.length,
-    atMs: world.now().getTime(),
+    atMs: context.now().getTime(),
   });
   return report;
 }
 
-/** Attempts that were made together, and everything that came out of their sandboxes. */
+/** Attempts that were made together, and all output of their sandboxes. */
 interface Made {
   readonly attacks: readonly Attacked[];
   readonly said: string;
 }
 
-/** With what all of them together did outside, which nobody knows before the last of them has ended. */
+/** Judges all attempts, and what they did outside together, which is known only after the last one has ended. */
 export async function judgeAll(
-  stage: Pick<AttackStage, 'touched' | 'word'>,
+  stage: Pick<AttackedProject, 'touched' | 'word'>,
   parts: readonly Promise<Made>[],
 ): Promise<Attacked[]> {
-  // Whatever one of them needs, nothing may be taken away before all have ended.
+  // Nothing may be cleaned up before all attempts have ended.
   const all = (await Promise.allSettled(parts)).map((one) => {
     if (one.status === 'rejected') throw one.reason;
     return one.value;
@@ -95,8 +95,8 @@ export async function judgeAll(
   return [...all.flatMap(({ attacks }) => attacks), judge(OUTSIDE, [...stage.touched(), ...leaked])];
 }
 
-/** From inside: with a neighbour, and after it. */
-async function alone(stage: AttackStage): Promise<Made> {
+/** From inside: beside a neighbour, and after it has ended. */
+async function alone(stage: AttackedProject): Promise<Made> {
   const online = stage.places.ECHO !== '';
   const fits = (one: Attack): boolean => inapplicable(stage, one, online) === null;
   const left = [...INSIDE_ATTACKS, ...LASTING_SERVICE_ATTACKS].filter((one) => !fits(one));
@@ -123,14 +123,14 @@ function everything({ said, answers }: Awaited<ReturnType<typeof tryInside>>): s
 }
 
 async function besideNeighbour(
-  stage: AttackStage,
+  stage: AttackedProject,
   attacks: readonly Attack[],
 ): Promise<Awaited<ReturnType<typeof tryInside>> & Pick<Neighbour, 'found'>> {
   await using neighbour = await startNeighbour(stage);
   return { ...(await tryInside(stage, attacks, 'attack')), found: neighbour.found };
 }
 
-/** Not an attempt of its own: what all of them together did outside. */
+/** Not an attempt of its own: the effects of all attempts outside the sandbox. */
 const OUTSIDE: AnyAttack = {
   id: 'fs-outside-untouched',
   area: 'filesystem',
@@ -140,16 +140,16 @@ const OUTSIDE: AnyAttack = {
   expect: [],
 };
 
-function inapplicable({ plan }: AttackStage, { needs, notOverImage }: Attack, online: boolean): string | null {
+function inapplicable({ plan }: AttackedProject, { needs, notOverImage }: Attack, online: boolean): string | null {
   if (needs === 'services' && plan.config.services.length === 0) return 'your configuration has no services';
   if (needs === 'origin' && !online) return 'your sandboxes have no network';
   return plan.image !== null && notOverImage !== undefined ? `over an image, ${notOverImage}` : null;
 }
 
-/** From containers of an engine of the task's own. */
-async function engine(stage: AttackStage): Promise<Made> {
+/** From containers of nested Docker. */
+async function engine(stage: AttackedProject): Promise<Made> {
   const attacks = [ENGINE_CONTROL, ...ENGINE_ATTACKS];
-  const why = 'your configuration has no Docker inside (docker: true)';
+  const why = 'your configuration has no nested Docker (docker: true)';
   if (!stage.plan.config.docker.enabled)
     return { attacks: attacks.map((one) => describe(one, 'not applicable', why)), said: '' };
   const found = await tryInside(stage, attacks, 'engine');
@@ -159,7 +159,7 @@ async function engine(stage: AttackStage): Promise<Made> {
   };
 }
 
-async function greedy(stage: AttackStage): Promise<Made> {
+async function greedy(stage: AttackedProject): Promise<Made> {
   const attacks = await twoAtATime(GREED_ATTACKS, async (one) => {
     const found = await tryGreed(stage, one);
     return ['held' in found ? describe(one, 'limited', found.held) : judge(one, [found.wrong])];
@@ -167,7 +167,7 @@ async function greedy(stage: AttackStage): Promise<Made> {
   return { attacks, said: '' };
 }
 
-/** More would only wait for each other, and each of them wants all it can get. */
+/** More would only wait for each other, because each takes all the resources it can get. */
 async function twoAtATime<T>(
   items: readonly T[],
   work: (item: T, index: number) => Promise<Attacked[]>,
@@ -184,10 +184,10 @@ async function twoAtATime<T>(
   return found.flat();
 }
 
-async function road(stage: AttackStage): Promise<Made> {
-  const all = [[...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS], ...APART_ATTACKS.map((one) => [one])];
+async function gitPipeline(stage: AttackedProject): Promise<Made> {
+  const all = [[...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS], ...LONE_ATTACKS.map((one) => [one])];
   const attacks = await twoAtATime(all, async (some, i) => {
-    const after = await takeRoad(stage, some, `attacker-${i + 1}`);
+    const after = await attackGitPipeline(stage, some, `attacker-${i + 1}`);
     return some.map((one) => judge(one, one.judge(after)));
   });
   return { attacks, said: '' };

@@ -1,7 +1,7 @@
-// attack/settings.ts: what the user's project has configured, for the projects of the stage: neighbours and agents there are started by
-// commands of their own, which read it as they do anywhere. What the user has configured for all projects they find by themselves.
-// Invariant: whatever decides how a sandbox is made is carried over. Left out is what stands beside it, what is kept in files of the project, and
-// what would run a program of the user.
+// attack/settings.ts: copies the settings of the user's project to the attacked projects. Neighbours and agents there are started by their
+// own commands, which read the settings as usual and find the user's own configuration by themselves.
+// Invariant: every setting that decides how a sandbox is made is copied. Services and the like, values stored in project files, and settings
+// that would run a program of the user are left out.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SPY, SPY_PROGRAM } from './table/services.ts';
@@ -9,11 +9,11 @@ import type { EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
 import { approve } from '../config/trust.ts';
 import type { ConfigFile } from '../protocol/config/config.ts';
-import type { RunPlan } from '../run/plan-run.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
-/** null: nothing need be said. */
-export async function settingsOf(caller: World, own: RunPlan | null): Promise<ConfigFile | null> {
+/** null: no setting is needed. */
+export async function settingsOf(caller: HostContext, own: RunPlan | null): Promise<ConfigFile | null> {
   if (own === null) return null;
   const { layers } = await readProject(configInput(caller, own.project.root));
   const values = layers.find(({ kind }) => kind === 'project')?.values ?? {};
@@ -35,37 +35,37 @@ export async function settingsOf(caller: World, own: RunPlan | null): Promise<Co
   const settings: ConfigFile = {
     ...decisive,
     ...(network === undefined ? {} : { network: networkOf(network) }),
-    // By its id: what it was built from, or how it was named, is not needed again.
+    // By ID: how the image was built or named is not needed again.
     ...(own.image === null ? {} : { image: own.image.id }),
     ...(compose === undefined || own.config.compose === null ? {} : { docker: { ...values.docker, enabled: true } }),
   };
   return Object.keys(settings).length === 0 ? null : settings;
 }
 
-/** The rules. Ports of this machine can be had once, the way out leads to hosts of ours, and nobody is asked. */
+/** The rules. Published ports and upstream proxies are left out, because a port exists once and the hosts are ours; requests never ask. */
 function networkOf(network: NonNullable<ConfigFile['network']>): NonNullable<ConfigFile['network']> {
   const { publish: _publish, upstream: _upstream, dns: _dns, mode, ...rules } = network;
   return mode === undefined ? rules : { ...rules, mode: mode === 'record' ? 'on' : mode };
 }
 
-/** As if the user had written this there, and approved it. `serves`: with a service that does what it is told, in the place of the user's. */
+/** Writes the settings and approves them, as the user would. `serves`: with a service that obeys the attempts, in place of the user's. */
 export async function configure(
-  world: World,
+  context: HostContext,
   project: string,
   settings: ConfigFile | null,
   serves: boolean,
 ): Promise<void> {
   if (settings === null && !serves) return;
   writeFileSync(join(project, 'ags.yaml'), JSON.stringify({ ...settings, ...(serves ? SPY_SETTINGS : {}) }));
-  const { asks, bytes } = await readProject(configInput(world, project));
-  if (asks.length > 0) approve({ stateDir: world.stateDir, projectDir: project, bytes, asks, now: world.now() });
+  const { asks, bytes } = await readProject(configInput(context, project));
+  if (asks.length > 0) approve({ stateDir: context.stateDir, projectDir: project, bytes, asks, now: context.now() });
 }
 
 const SPY_SETTINGS: ConfigFile = {
   services: { [SPY.name]: { run: ['perl', '-e', SPY_PROGRAM], ports: [SPY.port] } },
 };
 
-/** What of a configuration the attempts do not meet, in words: ours stands in the place of some of it, and the rest is not started. */
+/** Parts of a configuration that no attempt covers: some are replaced by ours, the others are not started. */
 export function notAttacked({
   services,
   secrets,

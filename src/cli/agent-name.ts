@@ -1,4 +1,4 @@
-// cli/agent-name.ts: the agent that somebody means by a word.
+// cli/agent-name.ts: finds an agent by its name, or suggests a similar one.
 import { AGENTS, agentNamed as find } from '../agents/agents.ts';
 import type { Agent } from '../agents/agent.ts';
 import { suggest } from '../config/file/suggest.ts';

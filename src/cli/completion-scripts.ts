@@ -1,5 +1,5 @@
-// cli/completion-scripts.ts: completion for three shells, made from the table of commands. Pure.
-// Invariant: a script asks ags itself for the names of tasks and for nothing else; all other words are in it.
+// cli/completion-scripts.ts: completion scripts for three shells, generated from the table of commands. Pure.
+// Invariant: a script calls ags only for task names; it contains all other words.
 import type { Option, Verb } from './verb.ts';
 
 export interface Completable {
@@ -9,7 +9,7 @@ export interface Completable {
   readonly rest: Rest;
 }
 
-/** What stands where no option does. */
+/** The positional arguments of a command. */
 export type Rest =
   | { readonly kind: 'command' | 'tasks' | 'nothing' }
   | { readonly kind: 'words'; readonly words: readonly string[] };
@@ -20,7 +20,7 @@ export const SHELLS = {
   fish: { script: fishScript, install: 'ags completion fish > ~/.config/fish/completions/ags.fish' },
 } as const satisfies Record<string, { script(verbs: readonly Completable[]): string; install: string }>;
 
-/** The rest of a command follows from how its usage is written. */
+/** Read from the usage line of the command. */
 export function restOf(verb: Verb): Rest {
   if (verb.passthrough === true) return { kind: 'command' };
   const choice = / \{([^}]+)\}/.exec(verb.usage)?.[1];
@@ -260,7 +260,7 @@ function fishRest(rest: Rest, when: string): string[] {
 
 const HELP: Option = { type: 'boolean', short: 'h', about: 'show help' };
 
-/** For all three shells; no text of ours has a backslash before a quote. */
+/** Valid in all three shells, because no text here has a backslash before a quote. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

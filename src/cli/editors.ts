@@ -1,4 +1,4 @@
-// cli/editors.ts: editors that can open a directory, and how. Plain data.
+// cli/editors.ts: the editors that ags can start, and their arguments. Plain data.
 // Invariant: no argument makes an editor trust what it opens.
 
 export interface Editor {
@@ -9,7 +9,7 @@ export interface Editor {
 
 const editor = (title: string, program: string, family: Editor['family']): Editor => ({ title, program, family });
 
-/** In the order in which they are looked for. */
+/** In search order. */
 export const EDITORS: Readonly<Record<string, Editor>> = {
   code: editor('Visual Studio Code', 'code', 'vscode'),
   cursor: editor('Cursor', 'cursor', 'vscode'),
@@ -26,7 +26,7 @@ export const EDITORS: Readonly<Record<string, Editor>> = {
   zed: editor('Zed', 'zed', 'other'),
 };
 
-/** `inside`: the directory in the dev container; null: it is opened as it is, on this machine. */
+/** `inside` is the directory in the dev container, or null to open the directory on this machine. */
 export function editorArguments({ family }: Editor, directory: string, inside: string | null): string[] {
   if (family !== 'vscode') return [directory];
   if (inside === null) return ['--new-window', directory];
@@ -34,10 +34,10 @@ export function editorArguments({ family }: Editor, directory: string, inside: s
   return ['--new-window', '--folder-uri', `vscode-remote://dev-container+${place}${inside}`];
 }
 
-/** What keeps an editor from running what it opens. */
+/** How to keep an editor from running code of the project it opens. */
 export const TRUST_WORDS: Readonly<Record<Editor['family'], string>> = {
   vscode:
-    'It asks whether you trust the authors: say no. In restricted mode it runs no task, setting or extension of theirs.',
-  jetbrains: 'It asks whether you trust the project: preview it in safe mode.',
-  other: 'What it runs of a project by itself is up to its settings.',
+    'When it asks whether you trust the authors, say no: in restricted mode it runs no task, setting or extension of the project.',
+  jetbrains: 'When it asks whether you trust the project, choose safe mode.',
+  other: 'Its settings decide which code of a project it runs.',
 };

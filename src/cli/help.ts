@@ -1,11 +1,12 @@
-// cli/help.ts: the help texts, made from the same values that parse the commands, so that they cannot disagree.
+// cli/help.ts: the help texts, generated from the values that also parse the commands, so that the two always agree.
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { suggest } from '../config/file/suggest.ts';
 import { visible } from '../lib/sanitize.ts';
 import { createPaint, type Paint } from './terminal/colour.ts';
 import { section, table, wrap } from './terminal/format.ts';
 import type { Context, Option, Verb } from './verb.ts';
-import { VERBS, type VerbEntry, type VerbName } from './verbs/table.ts';
+import { VERBS, type VerbName } from './verbs/table.ts';
+import type { VerbEntry } from './verb.ts';
 
 export async function showHelp(topics: readonly string[], ctx: Context): Promise<number> {
   const [topic, ...more] = topics;
@@ -31,7 +32,7 @@ export function unknownVerb(word: string): AgsError {
   });
 }
 
-/** What other tools call our commands. */
+/** Names that other tools use for our commands. */
 const MEANT = {
   ls: 'list',
   ps: 'list',
@@ -65,8 +66,8 @@ function isVerb(word: string): word is VerbName {
 
 const EXAMPLES = [
   ['ags exec -- npm test', 'run a command; the repository is never written'],
-  ['ags shell claude', 'let an agent work, in a terminal of its own'],
-  ['ags review', 'take what it changed, file by file, or nothing'],
+  ['ags shell claude', 'let an agent work in its own terminal'],
+  ['ags review', 'accept what it changed, file by file, or nothing'],
 ] as const;
 
 function overview(paint: Paint): string {
@@ -82,7 +83,7 @@ function overview(paint: Paint): string {
     );
   return [
     wrap(
-      'ags (Agent Sandbox) runs commands and coding agents over your repository, in a sandbox, and lets you take what they changed.',
+      'ags (Agent Sandbox) runs commands and coding agents on your repository inside a sandbox, then lets you review and keep their changes.',
     ),
     section(
       'Examples',
@@ -98,7 +99,7 @@ function overview(paint: Paint): string {
       table(
         [
           ['ags help <command>', 'options and examples, the same as: ags <command> --help'],
-          ['ags help <topic>', 'exit-codes, environment, json, network'],
+          ['ags help <topic>', 'exit-codes, environment, json, network, hooks'],
           ['ags --version', ''],
         ],
         { indent: 2 },
@@ -135,7 +136,7 @@ function optionList(options: readonly (readonly [string, Option])[]): string {
         width: 80,
         indent: OPTION_WIDTH + 4,
       });
-      // A flag that does not fit its column has its meaning on the next line.
+      // A flag too long for its column has its description on the next line.
       return flags.length > OPTION_WIDTH
         ? `  ${flags}\n${about}`
         : `  ${flags.padEnd(OPTION_WIDTH)}  ${about.trimStart()}`;

@@ -1,4 +1,4 @@
-// cli/image-inside.ts: `ags image` in a dev container: what it is made of, and, where it has an engine of its own, the images there.
+// cli/image-inside.ts: `ags image` in a dev container: says how it is built, and handles the images of its engine, if it has one.
 import { spawn } from 'node:child_process';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -11,15 +11,15 @@ const REBUILD = 'devcontainer up --workspace-folder . --remove-existing-containe
 export async function imageInside(word: string, names: readonly string[], ctx: Context): Promise<number> {
   if (word === 'list')
     ctx.stdout.write(`This dev container is built from ${INSIDE.settings}/Dockerfile, outside, with: ${REBUILD}\n`);
-  const argv = planImageInside(ctx.world, word, names);
+  const argv = planImageInside(ctx.host, word, names);
   if (argv !== null) return docker(argv);
   if (word === 'list') return EXIT.done;
   throw new AgsError('backend.unavailable', 'There is no engine in this dev container: its image is built outside.', {
-    hint: `Change .devcontainer/Dockerfile, then outside: ${REBUILD}\nWith an engine of its own: ags devcontainer init --docker --force`,
+    hint: `Change .devcontainer/Dockerfile, then outside: ${REBUILD}\nTo add an engine: ags devcontainer init --docker --force`,
   });
 }
 
-/** Its words go where ours go, and its exit code is ours. */
+/** Runs in the same terminal; ags exits with the same code. */
 function docker([program = '', ...args]: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     spawn(program, args, { stdio: 'inherit' })

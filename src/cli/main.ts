@@ -1,9 +1,9 @@
-// cli/main.ts: the one entry. Finds the verb, loads it alone, runs it, and turns whatever goes wrong into a sentence.
+// cli/main.ts: the entry point. It loads and runs the one command that was called, and reports errors as sentences.
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/process/inherited.ts';
 import { errorText, seen } from './terminal/error-text.ts';
-import { makeWorld } from './make-context.ts';
+import { makeHostContext } from './make-context.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs/table.ts';
@@ -16,7 +16,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     return await dispatch(argv, ctx);
   } catch (error) {
     const { inWords } = await import('../run/disk-errors.ts');
-    return report(inWords(ctx.world, error), ctx, json);
+    return report(inWords(ctx.host, error), ctx, json);
   }
 }
 
@@ -27,10 +27,10 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
     return showHelp(first === 'help' ? rest : [], ctx);
   }
   if (first === '--version' || first === '-V' || first === 'version') {
-    ctx.stdout.write(`${(await import('./version.ts')).readVersion()}\n`);
+    ctx.stdout.write(`${(await import('../lib/package-file.ts')).readVersion()}\n`);
     return EXIT.done;
   }
-  if (first === '__run') return (await import('../agent-run/runner.ts')).runAgentTask(ctx.world, rest[0] ?? '');
+  if (first === '__run') return (await import('../agent-run/runner.ts')).runAgentTask(ctx.host, rest[0] ?? '');
   if (first === '__complete') return (await import('./verbs/completion.ts')).completeWords(rest, ctx);
   if (!Object.hasOwn(VERBS, first)) {
     const { unknownVerb } = await import('./help.ts');
@@ -66,11 +66,12 @@ export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boole
 /** The only place that reads process.env. */
 function makeContext(): Context {
   const { env } = process;
-  const world = makeWorld(env);
+  const context = makeHostContext(env);
   return {
-    ...world,
-    world,
-    // Opening a stream costs a millisecond or two, and most commands in a sandbox use the descriptors themselves.
+    ...context,
+    verbs: VERBS,
+    host: context,
+    // Opening a stream takes 1 to 2 ms, and most sandboxed commands use the descriptors directly.
     get stdin() {
       return process.stdin;
     },
@@ -91,12 +92,12 @@ function makeContext(): Context {
   };
 }
 
-/** What nobody reads any more was only told: the work goes on. */
+/** Messages on stderr are not essential: if the reader is gone, the work goes on. */
 function untilGone(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   return stream.listenerCount('error') > 0 ? stream : stream.on('error', () => undefined);
 }
 
-/** Whoever reads our output may stop reading, as "head" does: that is the end, not an error. */
+/** A reader such as "head" may close the pipe early: ags then exits without an error. */
 function untilClosed(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (stream.listenerCount('error') > 0) return stream;
   return stream.on('error', (error: NodeJS.ErrnoException) => {

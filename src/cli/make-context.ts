@@ -1,11 +1,11 @@
-// cli/make-context.ts: who calls, where, and on what machine: made once for each command, from its environment.
+// cli/make-context.ts: builds the host context (user, directories, machine) once for each command.
 import { userInfo, totalmem, release } from 'node:os';
 import { join } from 'node:path';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-export function makeWorld(env: NodeJS.ProcessEnv): World {
+export function makeHostContext(env: NodeJS.ProcessEnv): HostContext {
   const uid = process.getuid?.() ?? 0;
-  // The account database is asked only for what the environment does not say.
+  // The account database is read only if the environment is incomplete.
   const account =
     env['HOME'] && env['USER'] && env['SHELL']
       ? { home: env['HOME'], name: env['USER'], shell: env['SHELL'] }
@@ -33,7 +33,7 @@ export function makeWorld(env: NodeJS.ProcessEnv): World {
   };
 }
 
-/** The specification of these variables: what is empty or relative counts as not set. */
+/** The XDG specification says: an empty or relative path counts as not set. */
 function absolute(path: string | undefined): string | undefined {
   return path?.startsWith('/') === true ? path : undefined;
 }
@@ -43,7 +43,7 @@ function readAccount(): { name: string; home: string; shell: string } {
     const info = userInfo();
     return { name: info.username, home: info.homedir, shell: info.shell ?? '/bin/sh' };
   } catch {
-    // A uid without an account, as in many containers.
+    // Many containers run under a uid without an account.
     return { name: 'user', home: '/', shell: '/bin/sh' };
   }
 }

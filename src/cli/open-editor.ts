@@ -1,14 +1,14 @@
-// cli/open-editor.ts: make the directory of a task, say what is in it, and start an editor on it.
+// cli/open-editor.ts: checks a task out into a directory, warns about risky files, and starts an editor there.
 import { spawn } from 'node:child_process';
 import { basename } from 'node:path';
 import { AgsError, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { findProgram } from '../sandbox/checks/host.ts';
+import { findProgram } from '../sandbox/programs.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openTask, type OpenedTask } from '../projects/open-task.ts';
 import { EDITORS, editorArguments, TRUST_WORDS, type Editor } from './editors.ts';
 import { count, shellLine } from './terminal/format.ts';
-import { readVersion } from './version.ts';
+import { readVersion } from '../lib/package-file.ts';
 import type { Context } from './verb.ts';
 
 export interface OpenWish {
@@ -22,7 +22,7 @@ export interface OpenWish {
 const MOST_NAMES = 10;
 
 export async function openInEditor(ctx: Context, task: StoredTask, wish: OpenWish): Promise<number> {
-  const opened = await openTask(ctx.world, task, {
+  const opened = await openTask(ctx.host, task, {
     fresh: wish.fresh,
     devContainer: wish.devContainer ? { agsPackage: `@ags/cli@${readVersion()}`, services: [] } : null,
   });
@@ -38,7 +38,7 @@ export async function openInEditor(ctx: Context, task: StoredTask, wish: OpenWis
     const editor = EDITORS[wish.ide ?? 'code'];
     if (editor !== undefined)
       ctx.stderr.write(
-        `ags: There is no ${wish.ide === null ? 'editor that ags knows' : editor.program} in PATH. It would be: ${shellLine([editor.program, ...argumentsFor(editor, opened, wish)])}\n`,
+        `ags: No ${wish.ide === null ? 'known editor' : editor.program} was found in PATH. The command would be: ${shellLine([editor.program, ...argumentsFor(editor, opened, wish)])}\n`,
       );
     return wish.ide === null ? EXIT.done : EXIT.unavailable;
   }
@@ -49,7 +49,8 @@ export async function openInEditor(ctx: Context, task: StoredTask, wish: OpenWis
   return EXIT.done;
 }
 
-const IN_CONTAINER = 'open the directory in its dev container if it does not do so by itself.';
+const IN_CONTAINER =
+  'if it does not open the dev container by itself, choose to reopen the directory in its container.';
 
 function argumentsFor(editor: Editor, { directory }: OpenedTask, { devContainer }: OpenWish): string[] {
   return editorArguments(editor, directory, devContainer ? `/workspaces/${basename(directory)}` : null);
@@ -59,10 +60,10 @@ function remarks({ kept, commit, leftOut, risky }: OpenedTask, { task }: StoredT
   return [
     ...(kept === null || kept === commit
       ? []
-      : [`${task.name} has gone on since this directory was made. To make it anew: ags open ${task.name} --fresh`]),
+      : [`${task.name} has newer work than this directory. To check it out again: ags open ${task.name} --fresh`]),
     ...leftOut.map(
       ({ path, why }) =>
-        `${path} is not there: it ${why}, and editors act on it on this machine. With one of ours: --devcontainer`,
+        `${path} was left out: it ${why}, and editors act on it on this machine. To use one made by ags: --devcontainer`,
     ),
     ...(risky.length === 0
       ? []
@@ -76,7 +77,7 @@ function remarks({ kept, commit, leftOut, risky }: OpenedTask, { task }: StoredT
 }
 
 function findEditor(ctx: Context, ide: string | null): { editor: Editor; path: string } | null {
-  // A relative entry would be a program of whatever directory this is called in.
+  // A relative entry could start a program from the current directory.
   const dirs = (ctx.env['PATH'] ?? '').split(':').filter((dir) => dir.startsWith('/'));
   for (const [name, editor] of Object.entries(EDITORS)) {
     const path = ide === null || ide === name ? findProgram(editor.program, dirs) : null;
@@ -85,7 +86,7 @@ function findEditor(ctx: Context, ide: string | null): { editor: Editor; path: s
   return null;
 }
 
-/** It goes on without us, and not from the agent's directory. */
+/** The editor outlives ags and does not start in the agent's directory. */
 function start([program = '', ...args]: readonly string[], ctx: Context): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd: ctx.home, detached: true, stdio: 'ignore' });

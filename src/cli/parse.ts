@@ -1,4 +1,4 @@
-// cli/parse.ts: arguments of one verb, strictly. Node's own parser: the hot path must not load a library.
+// cli/parse.ts: parses the arguments of one command strictly. It uses Node's own parser, because start-up must not load a library.
 import { parseArgs } from 'node:util';
 import { AgsError } from '../protocol/errors.ts';
 import type { Arguments, Verb } from './verb.ts';
@@ -6,7 +6,7 @@ import type { Arguments, Verb } from './verb.ts';
 export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Arguments | 'help' {
   const { own, command } = split(verb, argv);
   if (own.includes('--help') || own.includes('-h')) return 'help';
-  // The parser is a part of Node that has to be loaded first.
+  // Skipping the parser saves loading that part of Node.
   if (own.length === 0) return { values: {}, positionals: command };
   const options = Object.fromEntries(
     Object.entries(verb.options).map(([key, o]) => [
@@ -27,7 +27,7 @@ export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Ar
   }
 }
 
-/** Everything after the first word that is not an option of ours belongs to the sandboxed command, untouched. */
+/** The sandboxed command starts at the first word that is not an option of ags, and stays untouched. */
 function split(verb: Verb, argv: readonly string[]): { own: readonly string[]; command: readonly string[] } {
   if (verb.passthrough !== true) return { own: argv, command: [] };
   for (let i = 0; i < argv.length; i++) {

@@ -1,4 +1,4 @@
-// cli/read-given.ts: a file that was named on the command line.
+// cli/read-given.ts: reads a file named on the command line.
 import { readFileSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
@@ -10,14 +10,14 @@ const WHY: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is not a directory',
 };
 
-/** `-`: what comes on standard input. */
+/** `-` is standard input. */
 export function readGiven(option: string, path: string): Buffer {
   try {
     return readFileSync(path === '-' ? 0 : path);
   } catch (error) {
     const code = errorCode(error) ?? '';
     throw new AgsError('path.not-found', `${path} cannot be read: ${WHY[code] ?? code}.`, {
-      hint: `Look at what follows ${option}.`,
+      hint: `Check the value of ${option}.`,
     });
   }
 }

@@ -1,4 +1,4 @@
-// cli/run-options.ts: what `exec`, `shell` and `plan` have in common.
+// cli/run-options.ts: the options and the run that `exec`, `shell`, `plan` and `start` share.
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
@@ -6,19 +6,19 @@ import { runCommand, type RunResult } from '../exec/run-command.ts';
 import type { Arguments, Context, Option } from './verb.ts';
 
 export const RUN_OPTIONS = {
-  project: { type: 'string', value: 'directory', about: 'work here instead of the current directory' },
-  name: { type: 'string', value: 'name', about: 'call the task this' },
+  project: { type: 'string', value: 'directory', about: 'use this directory instead of the current one' },
+  name: { type: 'string', value: 'name', about: 'name of the task' },
   reveal: {
     type: 'string',
     multiple: true,
     value: 'path',
-    about: 'show a file that is hidden by default, such as .env',
+    about: 'make a file visible that is hidden by default, such as .env',
   },
   mount: {
     type: 'string',
     multiple: true,
     value: 'path',
-    about: 'show a directory or file of this machine, read-only',
+    about: 'make a directory or file of this machine visible inside, read-only',
   },
   env: { type: 'string', multiple: true, short: 'e', value: 'NAME[=value]', about: 'pass a variable on, or set it' },
   limit: {
@@ -30,49 +30,49 @@ export const RUN_OPTIONS = {
   network: {
     type: 'string',
     value: 'on|off|record',
-    about: 'what may be reached: what the rules allow, nothing, or also what you say yes to',
+    about: 'on: hosts that rules allow; off: no network; record: also ask about other hosts',
   },
   allow: {
     type: 'string',
     multiple: true,
     value: 'rule',
-    about: 'let it reach github.com, "*.example.com", example.com:8443, "GET api.example.com/v1/*"',
+    about: 'allow a host: github.com, "*.example.com", example.com:8443, "GET api.example.com/v1/*"',
   },
-  deny: { type: 'string', multiple: true, value: 'rule', about: 'keep it from that; wins over every allow' },
+  deny: { type: 'string', multiple: true, value: 'rule', about: 'deny a host; wins over every allow' },
   tcp: {
     type: 'string',
     multiple: true,
     value: 'grant',
-    about: 'a single service under a name of its own: db=localhost:5432',
+    about: 'make one TCP address reachable under a name: db=localhost:5432',
   },
   publish: {
     type: 'string',
     multiple: true,
     value: 'port',
-    about: 'let you reach a port of it on your loopback: 3000, or 8080:3000 (outside:inside)',
+    about: 'make a port inside available on your loopback: 3000, or 8080:3000 (outside:inside)',
   },
-  backend: { type: 'string', value: 'auto|native|docker|podman', about: 'what builds the sandbox' },
+  backend: { type: 'string', value: 'auto|native|docker|podman', about: 'how the sandbox is built' },
   image: {
     type: 'string',
     value: 'image',
-    about: 'the programs of this image instead of those of this machine (containers only): debian:12, none',
+    about: 'use the programs of this image instead of those of this machine (containers only): debian:12, none',
   },
-  runtime: { type: 'string', value: 'name', about: 'another runtime of the engine, such as runsc' },
-  docker: { type: 'boolean', about: 'give it an engine of its own: docker build, run and compose work inside' },
-  compose: { type: 'boolean', about: "bring up the project's own compose files beside it, in an engine of its own" },
-  'no-compose': { type: 'boolean', about: 'do not, whatever is configured' },
+  runtime: { type: 'string', value: 'name', about: 'another container runtime of the engine, such as runsc' },
+  docker: { type: 'boolean', about: 'add a private Docker daemon: docker build, run and compose work inside' },
+  compose: { type: 'boolean', about: "start the project's compose files beside it, in a private Docker daemon" },
+  'no-compose': { type: 'boolean', about: 'do not start compose files, even if configured' },
   service: {
     type: 'string',
     multiple: true,
     value: 'name',
-    about: 'of the configured services, only this one (ags help service-presets)',
+    about: 'start only this one of the configured services (ags help service-presets)',
   },
-  'no-services': { type: 'boolean', about: 'none of the configured services' },
+  'no-services': { type: 'boolean', about: 'start none of the configured services' },
   workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
   review: {
     type: 'string',
     value: 'ask|later',
-    about: 'ask about the changes at the end (the default on a terminal), or leave them for "ags review"',
+    about: 'review changes at the end (default on a terminal), or later with "ags review"',
   },
 } as const satisfies Record<string, Option>;
 
@@ -102,14 +102,14 @@ export function runFlags(args: Arguments): ConfigFlags {
 
 function composeFlag(args: Arguments): Pick<ConfigFlags, 'compose'> {
   const [yes, no] = [args.values['compose'] === true, args.values['no-compose'] === true];
-  if (yes && no) throw new AgsError('usage.invalid', 'Either --compose or --no-compose.');
+  if (yes && no) throw new AgsError('usage.invalid', '--compose and --no-compose exclude each other.');
   return yes || no ? { compose: yes } : {};
 }
 
 function serviceFlags(args: Arguments): Pick<ConfigFlags, 'services'> {
   const named = args.values['service'] as string[] | undefined;
   if (args.values['no-services'] !== true) return named === undefined ? {} : { services: named };
-  if (named !== undefined) throw new AgsError('usage.invalid', 'Either --service or --no-services.');
+  if (named !== undefined) throw new AgsError('usage.invalid', '--service and --no-services exclude each other.');
   return { services: [] };
 }
 
@@ -158,7 +158,7 @@ export async function runInSandbox(
 
 const NAMED = 5;
 
-/** On one line: what was refused, and what to type if it should not have been. */
+/** One line with the refused hosts and the command that allows them. */
 function deniedHosts(denied: RunResult['denied']): string {
   const counts = new Map<string, number>();
   for (const { host, port, count } of denied) {
@@ -171,7 +171,7 @@ function deniedHosts(denied: RunResult['denied']): string {
   return `Network: refused ${named.join(', ')}${more}. To allow it in this project: ags allow ${all[0]?.[0]} --project`;
 }
 
-export function inProject(args: Arguments, ctx: Context): Context['world'] {
+export function inProject(args: Arguments, ctx: Context): Context['host'] {
   const project = args.values['project'];
-  return typeof project === 'string' ? { ...ctx.world, cwd: project } : ctx.world;
+  return typeof project === 'string' ? { ...ctx.host, cwd: project } : ctx.host;
 }

@@ -1,5 +1,5 @@
-// cli/verb.ts: what one command of `ags` is made of. Help, completion and parsing all come from this one value.
-import type { World } from '../run/host-context.ts';
+// cli/verb.ts: the type of one command of `ags`. Help, completion and parsing all use this one value.
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Option {
   readonly type: 'string' | 'boolean';
@@ -21,16 +21,18 @@ export interface Verb {
   readonly usage: string;
   readonly examples: readonly string[];
   readonly options: Readonly<Record<string, Option>>;
-  /** Words after the usage that help a newcomer; a short paragraph. */
+  /** A short paragraph for newcomers, shown after the usage. */
   readonly about?: string;
-  /** Options end at the first positional: what follows belongs to the sandboxed command. */
+  /** Options end at the first positional; the rest belongs to the sandboxed command. */
   readonly passthrough?: boolean;
   run(args: Arguments, ctx: Context): Promise<number>;
 }
 
-/** The world as a verb may see it. The only place that reads process.env is cli/main.ts. */
+/** Everything a command may use. Only cli/main.ts reads process.env. */
 export interface Context {
-  readonly world: World;
+  readonly host: HostContext;
+  /** Every command, for help and completion. */
+  readonly verbs: Readonly<Record<string, VerbEntry>>;
   readonly cwd: string;
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -46,4 +48,11 @@ export interface Context {
   now(): Date;
   /** Asks on the terminal; fails with usage.no-terminal when there is none. */
   ask(question: string): Promise<string>;
+}
+
+export interface VerbEntry {
+  readonly group: string;
+  /** The verb's own summary, repeated so that the overview need not load every verb. A test compares the two. */
+  readonly summary: string;
+  load(): Promise<{ default: Verb }>;
 }

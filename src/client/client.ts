@@ -1,4 +1,4 @@
-// client/client.ts: the API for programs in TypeScript: every call with the types of the document. Nothing but fetch.
+// client/client.ts: a typed client of the API for TypeScript programs. It needs nothing but fetch.
 //   const ags = createClient({ url: 'http://127.0.0.1:7780', key });
 //   const { tasks } = await ags.startTasks({ project, goals: [{ text: 'Fix the date tests' }], agents: ['claude'] });
 //   for await (const message of ags.live([`task:${tasks[0]}`])) …
@@ -41,7 +41,7 @@ import type {
   Undone,
 } from '../protocol/api/review.ts';
 
-/** What the server refused, and what to do about it. */
+/** An error response of the server, with a hint for the user. */
 export class ApiRefusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -61,7 +61,7 @@ export class ApiRefusal extends Error {
 export interface ClientOptions {
   /** "http://127.0.0.1:7780"; in the page itself: "". */
   readonly url: string;
-  /** Of <state directory>/server/key; a browser has its session instead. */
+  /** The content of <state directory>/server/key; a browser uses its session instead. */
   readonly key?: string;
   readonly fetch?: typeof fetch;
 }
@@ -127,7 +127,7 @@ export function createClient({ url, key, fetch: ask = fetch }: ClientOptions) {
     storage: () => call<ApiStorage>('GET', '/api/storage'),
     clean: () => call<Cleaned>('POST', '/api/storage/clean'),
 
-    /** What happens from now on, or after these numbers, until the signal. One connection; it is not opened again by itself. */
+    /** Live messages from now on, or after the given numbers, until the signal. It does not reconnect. */
     async *live(
       topics: readonly string[],
       options: { after?: readonly (number | null)[]; signal?: AbortSignal } = {},
@@ -158,7 +158,7 @@ function query(values: Readonly<Record<string, string | number | undefined>>): s
   return given.length === 0 ? '' : `?${given.join('&')}`;
 }
 
-/** The parts of a stream of events, which an empty line divides. */
+/** Splits a stream of events at empty lines. */
 async function* blocks(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let held = '';

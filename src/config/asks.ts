@@ -1,6 +1,7 @@
-// config/asks.ts: what a project's own file asks for beyond what the user allows: one line per right, for a person to read.
-// Invariant: nothing in a project's file lets a sandbox see or use more without a line here. What only narrows asks for nothing.
-// A line holds the asked-for value and, for limits, what it exceeds: when either changes, an earlier approval no longer covers it.
+// config/asks.ts: the rights that a project's file requests beyond the user's own configuration, one readable line each.
+// Invariant: nothing in a project's file lets a sandbox see or use more without a line here. Restrictions need none.
+// A line holds the requested value and, for limits, the user's own; a change of either ends an earlier approval. Approvals
+// store these lines, so changing the wording of one asks every user again.
 import type { ServiceConfig } from '../protocol/service.ts';
 import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
@@ -41,13 +42,13 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
       `${by}: have an engine of its own inside, which makes namespaces and mounts`,
     );
   }
-  // It comes from the checkout, committed or not, and hidden or not. Where compose files are off, a flag of the user's turns them on.
+  // The file comes from the checkout, committed or not, hidden or not. The user may turn compose on with a flag.
   const override = project.values.compose?.override ?? COMPOSE_OVERRIDE;
   if (override !== COMPOSE_OVERRIDE && override !== base.compose?.override)
     ask('compose.override', `compose.override: lay your own ${override} over its compose files, even if it is hidden`);
   added('docker.registries', base.docker.registries, asked.docker.registries, registryAsk);
-  // An image of the user's engine may hold anything: code of other projects, variables with passwords.
-  // Who runs a program of its own in one, or tells that of the image what to do, has it say whatever is in there.
+  // An image of the user's engine may hold anything: code of other projects, variables with passwords. A project that runs its
+  // own program in it, or controls the image's program, can read all of it.
   const known = base.services.map(whatRuns);
   for (const service of asked.services)
     if (service.image !== null && !known.includes(whatRuns(service)))
@@ -97,7 +98,7 @@ function registryAsk(entry: string): string {
     : `docker.registries: pull images of ${name} from ${from}`;
 }
 
-// Other characters that could make one ask look like two, or like none, make the file invalid (parse.ts).
+// Other characters that could make one ask look like two, or like none, are refused in parse.ts.
 function onOneLine(text: string): string {
   return text.replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r');
 }
@@ -107,6 +108,6 @@ function lineOf(ask: string): number {
 }
 
 function paths(config: EffectiveConfig): string[] {
-  // A built-in place is shown only where it exists; to ask for it by name is no more than that.
+  // Built-in mounts count too: requesting one by name shows no more than that.
   return config.mounts.map(({ path }) => path);
 }

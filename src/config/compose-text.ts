@@ -1,4 +1,4 @@
-// config/compose-text.ts: the text that a compose client makes of compose files. A stranger's, as those are.
+// config/compose-text.ts: parses the output of a compose client. It is as hostile as the compose files.
 import { parse } from 'yaml';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -7,6 +7,6 @@ export function parseComposeText(text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    throw new AgsError('service.unavailable', `The compose files cannot be understood: ${visible(String(error))}`);
+    throw new AgsError('service.unavailable', `The compose files cannot be parsed: ${visible(String(error))}`);
   }
 }

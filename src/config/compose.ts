@@ -1,4 +1,4 @@
-// config/compose.ts: the `compose` of all layers. Pure.
+// config/compose.ts: merges the `compose` section of all layers. Pure.
 import { parseDuration } from '../lib/units.ts';
 import { COMPOSE_OVERRIDE, COMPOSE_TIMEOUT } from './defaults.ts';
 import type { ComposeConfig } from './effective.ts';
@@ -6,7 +6,7 @@ import type { Layer } from './file/layer.ts';
 
 type Values = Layer['values'];
 
-/** null: nobody wants it. The last who says anything about it decides; whoever names a key wants it. */
+/** null: compose is off. The last layer with the section decides; any key in it turns compose on. */
 export function mergeCompose(
   layers: readonly Layer[],
   last: (key: string, builtIn: string, pick: (values: Values) => string | undefined) => string,

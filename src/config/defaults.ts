@@ -1,4 +1,4 @@
-// config/defaults.ts: what holds when nobody has configured anything. Plain data, so that loading it costs nothing.
+// config/defaults.ts: the built-in configuration, as plain data that loads instantly.
 // Invariant: no directory in these lists is known to hold credentials. Where a tool keeps them next to its programs
 // (~/.cargo/credentials.toml, ~/.local/share/uv/credentials, ~/.dotnet/corefx, ~/.gem/credentials), only the parts around them are listed.
 import type { BackendChoice, WorkspaceChoice } from './effective.ts';
@@ -14,7 +14,7 @@ export const SERVICE_TIMEOUT = '60s';
 export const SERVICE_MEMORY = '512m';
 export const KERNEL = { ptrace: false, unixSockets: true } as const;
 
-/** In the words of the file; the same parser reads them. */
+/** Written as in the file; the same parser reads them. */
 export const LIMITS = {
   processes: '2048',
   memory: '75%',
@@ -28,11 +28,11 @@ export const LIMITS = {
 } as const;
 export type LimitName = keyof typeof LIMITS;
 
-/** In the words of the file. */
+/** Written as in the file. */
 export const HOOK_TIMEOUT = '10s';
 
 export const NETWORK = { mode: 'on', defaults: true, askSeconds: 60 } as const;
-/** In the words of the file. */
+/** Written as in the file. */
 export const NETWORK_LIMITS = { connections: '512', perSecond: '200', bytesOut: '10g' } as const;
 
 /** Directories and files relative to the home. */
@@ -71,10 +71,10 @@ export const TOOL_DIRS = words(`
   .local/share/claude/versions .opencode/bin
 `);
 
-/** Outside the home and outside the system directories; shown where they exist. */
+/** Outside the home and the system directories; shown where they exist. */
 export const PLACES = words('/nix/store /nix/var/nix/profiles /home/linuxbrew/.linuxbrew');
 
-/** In the language of patterns.ts. */
+/** Patterns as in patterns.ts. */
 export const HIDE = words(`
   # environment files
   .env .env.* *.env .envrc .dev.vars .dev.vars.*
@@ -115,7 +115,7 @@ export const ENV_PASS = words(`
   EDITOR VISUAL PAGER LESS LESSCHARSET MORE CI NODE_ENV RUST_BACKTRACE PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED
 `);
 
-/** A path, or a list of paths with ":" between them. Passed only when all of it is visible inside. */
+/** Variables with a path, or several separated by ":". Passed only if every path is visible inside. */
 export const PATH_ENV = words(`
   ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR PROTO_HOME HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY NIX_SSL_CERT_FILE
   NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO PIP_CERT CARGO_HTTP_CAINFO AWS_CA_BUNDLE

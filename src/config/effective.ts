@@ -1,12 +1,12 @@
-// config/effective.ts: the configuration after all layers are merged: what the rest of ags works with.
-// Invariant: every value is checked and complete, and `origins` says where each one came from.
+// config/effective.ts: the configuration after all layers are merged; the rest of ags uses only this.
+// Invariant: every value is checked and complete, and `origins` names the source of each.
 import type { HookPolicy } from '../protocol/hook.ts';
 import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 
 export type BackendChoice = 'auto' | 'native' | 'docker' | 'podman';
-/** Which image a sandbox stands on. */
+/** The image that provides a sandbox's programs. */
 export type ImageChoice =
   | { readonly kind: 'reference'; readonly reference: string }
   /** Relative to the project. */
@@ -18,11 +18,11 @@ export type WorkspaceChoice = 'auto' | 'overlay' | 'copy';
 export interface ExtraMount {
   /** Absolute. */
   readonly path: string;
-  /** A built-in place: shown where it exists. Any other that does not exist is an error. */
+  /** A built-in mount, shown where it exists. Any other missing path is an error. */
   readonly optional: boolean;
 }
 
-/** What holds for the agents of `ags start` unless a flag says otherwise. null: not said. */
+/** Defaults for the agents of `ags start`; flags override them. null: not configured. */
 export interface TaskDefaults {
   readonly agent: string | null;
   readonly model: string | null;
@@ -36,12 +36,12 @@ export interface EffectiveConfig {
   /** The uid inside when the caller is root. Never 0. */
   readonly user: number;
   readonly backend: BackendChoice;
-  /** null: the programs of this machine. */
+  /** null: no image; the programs of this machine. */
   readonly image: ImageChoice | null;
-  /** null: the one that the engine takes by itself. */
+  /** null: the default of the engine. */
   readonly runtime: string | null;
   readonly docker: DockerConfig;
-  /** null: none are brought up. Otherwise there is an engine inside. */
+  /** null: compose is off. Otherwise nested Docker is on. */
   readonly compose: ComposeConfig | null;
   readonly workspace: WorkspaceChoice;
   /** Whether `toolDirs` starts from the built-in list. */
@@ -53,7 +53,7 @@ export interface EffectiveConfig {
   readonly etc: readonly string[];
   /** Names, or prefixes that end in `_*`. */
   readonly envPass: readonly string[];
-  /** Names whose value says where a tool is: passed only if every path in it is visible inside. */
+  /** Variables with locations of tools: passed only if every path in them is visible inside. */
   readonly pathEnv: readonly string[];
   readonly envSet: Readonly<Record<string, string>>;
   /** For `compileHidden(hide, reveal)`. */
@@ -65,37 +65,37 @@ export interface EffectiveConfig {
   readonly network: NetworkPolicy;
   readonly secrets: readonly SecretRule[];
   readonly setup: SetupConfig;
-  /** In the order in which they are first named. */
+  /** In the order of their first mention. */
   readonly services: readonly ServiceConfig[];
   readonly checks: ChecksConfig;
-  /** Nothing is merged unless its checks have passed. */
+  /** Merges need passed checks. */
   readonly mergeCheck: boolean;
   readonly hooks: HookPolicy;
   readonly tasks: TaskDefaults;
-  /** Patterns of further paths that the review treats as running on this machine. */
+  /** Patterns of further paths that a review treats as running on this machine. */
   readonly risky: readonly string[];
   /**
-   * Where each value came from: "built-in", "/home/me/.config/ags/config.yaml:12", "ags.yaml:7" or "--limit memory".
-   * The keys are those of the file (`limits.memory`, `env.set.CI`), an item of a list by its place in the
+   * The source of each value: "built-in", "/home/me/.config/ags/config.yaml:12", "ags.yaml:7" or "--limit memory".
+   * Keys are those of the file (`limits.memory`, `env.set.CI`); a list item has its index in the
    * effective list (`hide[70]`, `tools[120]`). An item without an entry is built-in.
    */
   readonly origins: Readonly<Record<string, string>>;
-  /** The files that were read, in the order of the layers. */
+  /** The files that were read, in layer order. */
   readonly files: readonly string[];
 }
 
-/** An engine inside, of the task's own. */
+/** Nested Docker. */
 export interface DockerConfig {
   readonly enabled: boolean;
-  /** "ghcr.io", or with where it is asked instead: "docker.io=https://mirror.corp". docker.io is always one. */
+  /** "ghcr.io", or with a mirror: "docker.io=https://mirror.corp". docker.io is always included. */
   readonly registries: readonly string[];
 }
 
 /** The project's own compose files. */
 export interface ComposeConfig {
-  /** Relative to the project. Empty: the usual names. */
+  /** Relative to the project. Empty: the default names. */
   readonly files: readonly string[];
-  /** The user's own, in the checkout, where it exists. */
+  /** The user's own file in the checkout, where it exists. */
   readonly override: string;
   readonly profiles: readonly string[];
   /** Empty: all. */
@@ -107,7 +107,7 @@ export interface ComposeConfig {
 
 export interface SetupConfig {
   readonly run: readonly string[];
-  /** null: the usual lockfiles and manifests. */
+  /** null: the built-in lockfiles and manifests. */
   readonly inputs: readonly string[] | null;
   /** null: no limit. */
   readonly timeoutSeconds: number | null;
@@ -125,7 +125,7 @@ export interface Check {
   readonly run: string;
 }
 
-/** What flags of one command may set, as the user typed it. */
+/** Flags of one command, as the user typed them. */
 export interface ConfigFlags {
   readonly backend?: string;
   readonly image?: string;
@@ -137,7 +137,7 @@ export interface ConfigFlags {
   readonly reveal?: readonly string[];
   readonly envPass?: readonly string[];
   readonly envSet?: Readonly<Record<string, string>>;
-  /** By the names of `limits` in the file: { memory: '4g', time: '2h' }. */
+  /** By their names in the file: { memory: '4g', time: '2h' }. */
   readonly limits?: Readonly<Record<string, string>>;
   /** on, off or record. */
   readonly network?: string;
@@ -156,6 +156,6 @@ export interface ConfigInput {
   readonly stateDir: string;
   readonly cacheDir: string;
   readonly flags: ConfigFlags;
-  /** What a share such as "50%" is a share of. */
+  /** The whole for a share such as "50%". */
   readonly memoryTotalBytes: number;
 }

@@ -1,9 +1,9 @@
-// config/etc.ts: which of the listed names exist below /etc here. Only looks.
+// config/etc.ts: lists which of the configured names exist below /etc. It only reads.
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { compilePatterns } from './patterns.ts';
 
-/** Names in the order of the list, with every `*` replaced by what is there. A name that does not exist is left out. */
+/** In list order, with every `*` expanded. Missing names are left out. */
 export function listEtc(names: readonly string[], etcDir = '/etc'): string[] {
   const found = names.flatMap((name) => {
     let paths = [''];

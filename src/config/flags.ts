@@ -1,4 +1,4 @@
-// config/flags.ts: the flags of one command, checked as the last layer.
+// config/flags.ts: checks the flags of one command and makes them the last layer.
 import type { ConfigFile } from '../protocol/config/config.ts';
 import { NETWORK_MODES } from '../protocol/network.ts';
 import {
@@ -64,13 +64,13 @@ export function flagLayer(flags: ConfigFlags): Layer {
   const mode = NETWORK_MODES.find((choice) => choice === flags.network);
   if (flags.network !== undefined && mode === undefined) refuse('--network', flags.network, WORDS.mode);
   if (mode !== undefined) at['network.mode'] = '--network';
-  // What a rule or a grant means is checked where all layers are.
+  // The merge of all layers checks what a rule or a grant means.
   const words = (name: 'allow' | 'deny' | 'tcp' | 'publish'): Record<string, string[]> => {
     const items = each(`network.${name}`, `--${name}`, flags[name], /^/, '');
     return items === undefined || items.length === 0 ? {} : { [name]: items };
   };
   const network = { ...(mode && { mode }), ...words('allow'), ...words('deny'), ...words('tcp'), ...words('publish') };
-  // The units are checked where all layers are; `limits` of the schema are looser than its type says.
+  // The merge of all layers checks units; the schema of `limits` is looser than its type.
   const limits = flags.limits as ConfigFile['limits'];
   const env = { ...(pass && { pass }), ...(flags.envSet && { set: { ...flags.envSet } }) };
   return {

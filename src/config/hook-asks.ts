@@ -1,5 +1,5 @@
-// config/hook-asks.ts: what a project wants to run on this machine as hooks (see asks.ts): commands of its ags.yaml word for
-// word, files by their content.
+// config/hook-asks.ts: hooks that a project wants to run on this machine (see asks.ts): commands of its ags.yaml word for word,
+// files by their content.
 import type { HookCommand, HookPoint } from '../protocol/hook.ts';
 import type { EffectiveConfig } from './effective.ts';
 
@@ -13,7 +13,7 @@ export function hookAsks(base: EffectiveConfig, asked: EffectiveConfig): string[
     );
 }
 
-/** A hook file of the project; the whole digest is what an approval is for. */
+/** A hook file of the project; an approval covers the whole digest. */
 export interface HookFileAsk {
   /** Relative to the project. */
   readonly path: string;
@@ -37,7 +37,7 @@ const WHEN = {
   'post-stop': 'when an agent is done',
 } as const satisfies Record<HookPoint, string>;
 
-/** Where a command stands makes it no other command. */
+/** Equal commands at different positions are the same. */
 function identity({ point, run, timeoutSeconds, inside }: HookCommand): string {
   return JSON.stringify([point, run, timeoutSeconds, inside]);
 }

@@ -1,5 +1,5 @@
-// config/hooks.ts: the `hooks` of all layers. Pure: whether a program exists is found out when it is to run.
-// Invariant: a layer adds hooks and takes none away: no project can switch off a hook of its user.
+// config/hooks.ts: merges the `hooks` of all layers. Pure: programs are looked for only when they are to run.
+// Invariant: a layer adds hooks and never removes any, so a project cannot disable a hook of its user.
 import { HOOK_POINTS, type HookCommand, type HookPoint, type HookPolicy, type ReadyHook } from '../protocol/hook.ts';
 import { WORDS } from '../protocol/config/words.ts';
 import { parseDuration } from '../lib/units.ts';
@@ -14,7 +14,7 @@ export function mergeHooks(
   last: (key: string, builtIn: string, pick: (values: Layer['values']) => string | undefined) => string,
   origins: Record<string, string>,
 ): HookPolicy {
-  // Most commands are no agent's; each of them starts a sandbox in a few milliseconds.
+  // Most commands start no agent, and each starts a sandbox within a few milliseconds.
   if (layers.every(({ values }) => values.hooks === undefined)) return UNTOUCHED;
   for (const layer of layers) {
     const written = layer.values.hooks?.timeout;
@@ -47,7 +47,7 @@ function commandOf(point: HookPoint, { value, layer, key, origin }: Item<Written
   };
 }
 
-/** A path into the project would run whatever lies there later: an approval is for content, and only a hook file has it. */
+/** A path into the project would run any later content. Approvals cover content, and only hook files have a digest. */
 function programOf(value: Written, layer: Layer, key: string, home: string): string[] {
   const [program = '', ...args] = value.run;
   if (program.startsWith('~/')) return [`${home}/${program.slice(2)}`, ...args];
@@ -56,7 +56,7 @@ function programOf(value: Written, layer: Layer, key: string, home: string): str
       layer,
       `${key}.run`,
       `${quote(program)} is neither the name of a program nor an absolute path`,
-      'A program of the project belongs into .ags/hooks/: see "ags help hooks".',
+      'Put programs of the project into .ags/hooks/. See: ags help hooks',
     );
   return [program, ...args];
 }

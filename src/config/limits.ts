@@ -1,4 +1,4 @@
-// config/limits.ts: the limits by the names of the file, and how each is read.
+// config/limits.ts: the limits by their names in the file, and how each is parsed.
 import type { Limits } from '../protocol/spec.ts';
 import { CPUS, WORDS } from '../protocol/config/words.ts';
 import { formatDuration, formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
@@ -6,10 +6,10 @@ import type { LimitName } from './defaults.ts';
 
 export interface LimitKind {
   readonly field: keyof Limits;
-  /** Null is "no limit"; undefined is not understood. */
+  /** null: no limit; undefined: not valid. */
   readonly parse: (text: string, memoryTotalBytes: number) => number | null | undefined;
   readonly words: string;
-  /** Below this nothing would run. */
+  /** Below this no program would run. */
   readonly min: number;
   readonly format: (value: number | null) => string;
 }
@@ -62,7 +62,7 @@ export function isLimitName(name: string): name is LimitName {
   return Object.hasOwn(LIMIT_KINDS, name);
 }
 
-/** Does `value` allow more than `base`? */
+/** Whether `value` allows more than `base`. */
 export function isAbove(value: number | null, base: number | null): boolean {
   return base !== null && (value === null || value > base);
 }

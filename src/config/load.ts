@@ -1,7 +1,7 @@
-// config/load.ts: the effective configuration for one command.
+// config/load.ts: loads the effective configuration for one command.
 // Layers, later ones win: built-in, the user's config.yaml, the project's ags.yaml, flags.
-// Invariants: a project's own file gets no right that the user has not approved; and this file imports, even indirectly, neither zod
-// nor yaml: they take longer to load than a sandbox to start, and are needed only for files that were never seen before.
+// Invariants: a project's file gets no right that the user has not approved. This file imports neither zod nor yaml, even
+// indirectly: they load more slowly than a sandbox starts, and only files that are not in the cache need them.
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -28,9 +28,9 @@ export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
 export interface ProjectLayers {
   readonly layers: readonly Layer[];
   readonly files: readonly string[];
-  /** What the project's file asks for beyond the user's own configuration; empty when it needs no approval. */
+  /** Rights that the project's file requests beyond the user's configuration; empty: no approval needed. */
   readonly asks: readonly string[];
-  /** The project's file as it was read: an approval is for exactly these bytes. */
+  /** The project's file as read: an approval covers exactly these bytes. */
   readonly bytes: Uint8Array;
   readonly hasProjectFile: boolean;
 }
@@ -55,7 +55,7 @@ export async function readProject(input: ConfigInput): Promise<ProjectLayers> {
   return { layers, files, asks: asksOf(project, base, mergeLayers(layers, input)), bytes, hasProjectFile: true };
 }
 
-// A path that may be shown can still be a link to one that may not. Built-in places are links of the system's own making.
+// An allowed path can be a link to a forbidden one. Built-in mounts may be links, because the system made them.
 function refuseLinks(config: EffectiveConfig, input: ConfigInput): void {
   const mounts = config.mounts.map(({ path }, i) => ({ path, origin: config.origins[`mounts[${i}]`] }));
   const tools = config.toolDirs.map((dir, i) => ({
@@ -79,7 +79,7 @@ function refuseLinks(config: EffectiveConfig, input: ConfigInput): void {
   }
 }
 
-/** Of the part of the path that exists. */
+/** Resolves the part of the path that exists. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);

@@ -1,5 +1,5 @@
-// config/merge.ts: layers in, one effective configuration out. Pure. Later layers win: single values replace, lists append.
-// Invariant: every value in the result has been checked, and `origins` tells where each came from.
+// config/merge.ts: merges all layers into one effective configuration. Pure. Later layers win: single values replace, lists append.
+// Invariant: every value in the result has been checked, and `origins` names the source of each.
 import { normalize } from 'node:path';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 import {
@@ -31,11 +31,15 @@ import { mergeServices } from './services.ts';
 import { mergeSecrets } from './network/secrets.ts';
 import { mergeTasks } from './tasks.ts';
 
-export interface World extends Places {
+export interface MergeContext extends Places {
   readonly memoryTotalBytes: number;
 }
 
-export function mergeLayers(layers: readonly Layer[], world: World, files: readonly string[] = []): EffectiveConfig {
+export function mergeLayers(
+  layers: readonly Layer[],
+  context: MergeContext,
+  files: readonly string[] = [],
+): EffectiveConfig {
   const origins: Record<string, string> = {};
   const last = <T>(key: string, builtIn: T, pick: (values: Layer['values']) => T | undefined): T => {
     const layer = layers.findLast(({ values }) => pick(values) !== undefined);
@@ -55,8 +59,8 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
   };
   for (const [key, pick] of Object.entries(PATTERN_LISTS)) checkPatterns(layers, key, pick);
 
-  const limits = mergeLimits(layers, world, origins);
-  const network = mergeNetwork(layers, world.home, last, origins);
+  const limits = mergeLimits(layers, context, origins);
+  const network = mergeNetwork(layers, context.home, last, origins);
   const compose = mergeCompose(layers, last, all);
   return {
     user: last('user', USER, (v) => v.user),
@@ -70,24 +74,24 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
     },
     workspace: last('workspace', WORKSPACE, (v) => v.workspace),
     toolDefaults,
-    toolDirs: mergeTools(layers, world, origins, toolDefaults),
-    mounts: mergeMounts(layers, world, origins),
+    toolDirs: mergeTools(layers, context, origins, toolDefaults),
+    mounts: mergeMounts(layers, context, origins),
     etc: all('etc', ETC, (v) => v.etc),
     envPass: all('env.pass', ENV_PASS, (v) => v.env?.pass),
     pathEnv: PATH_ENV,
     envSet: mergeEnvSet(layers, origins),
-    // Built-in patterns hide what git does not track; by naming one, the user hides it wherever it is.
+    // Built-in patterns hide only untracked files. A pattern that the user repeats also hides tracked ones.
     hide: named('hide', HIDE, collect(layers, 'hide', PATTERN_LISTS.hide), origins, 'twice'),
     reveal: all('reveal', [], PATTERN_LISTS.reveal),
     limits,
     kernel,
     network,
-    secrets: mergeSecrets(layers, world.home),
+    secrets: mergeSecrets(layers, context.home),
     setup: mergeSetup(layers, last),
     services: mergeServices(layers, limits, network, origins),
     checks: mergeChecks(layers, last, origins),
     mergeCheck: last('merge.check', false, (v) => v.merge?.check),
-    hooks: mergeHooks(layers, world.home, last, origins),
+    hooks: mergeHooks(layers, context.home, last, origins),
     tasks: mergeTasks(last),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
@@ -97,7 +101,7 @@ export function mergeLayers(layers: readonly Layer[], world: World, files: reado
 
 const BUILT_IN = 'built-in';
 
-/** Both say what the image is, so the last layer that says either counts; of one that says both, the Dockerfile. */
+/** Both keys choose the image, so the last layer with either decides; within one layer the Dockerfile wins. */
 function mergeImage(layers: readonly Layer[], origins: Record<string, string>): ImageChoice | null {
   const layer = layers.findLast(({ values }) => values.image !== undefined || values.dockerfile !== undefined);
   origins['image'] = BUILT_IN;
@@ -116,7 +120,7 @@ const PATTERN_LISTS = {
   'review.risky': (v: Layer['values']) => v.review?.risky,
 };
 
-/** The values without repetitions. The origin of each is noted by its place in the result, unless it is built-in. */
+/** The values without repetitions. Notes the origin of each by its index in the result, unless it is built-in. */
 function named(
   key: string,
   builtIn: readonly string[],
@@ -137,7 +141,7 @@ function named(
 
 function mergeTools(
   layers: readonly Layer[],
-  world: World,
+  context: MergeContext,
   origins: Record<string, string>,
   defaults: boolean,
 ): readonly string[] {
@@ -150,7 +154,7 @@ function mergeTools(
     value: withoutSlash(item.value),
   }));
   for (const { value, layer, key } of added) {
-    const problem = forbiddenPlace(`${world.home}/${value}`, world);
+    const problem = forbiddenPlace(`${context.home}/${value}`, context);
     if (problem) throw wrongValue(layer, key, `~/${value} cannot be shown: ${problem}`);
   }
   const builtIn = defaults ? TOOL_DIRS : [];
@@ -159,10 +163,10 @@ function mergeTools(
     if (whole) throw wrongValue(layer, key, `~/${value} lies in ~/${whole}, which can only be removed as a whole`);
   }
   const stays = (dir: string): boolean => !removed.some(({ value }) => isWithin(dir, value));
-  // What ags itself trusts must stay outside even if the user keeps it in a strange place.
-  const own = ownDirectories(world);
+  // Files that ags trusts must stay outside, even if the user keeps them in an unusual place.
+  const own = ownDirectories(context);
   const shown = builtIn.filter(
-    (dir) => stays(dir) && !own.some((directory) => overlaps(`${world.home}/${dir}`, directory)),
+    (dir) => stays(dir) && !own.some((directory) => overlaps(`${context.home}/${dir}`, directory)),
   );
   return named(
     'tools',
@@ -172,12 +176,12 @@ function mergeTools(
   );
 }
 
-function mergeMounts(layers: readonly Layer[], world: World, origins: Record<string, string>): ExtraMount[] {
+function mergeMounts(layers: readonly Layer[], context: MergeContext, origins: Record<string, string>): ExtraMount[] {
   const asked = collect(layers, 'mounts', (v) => v.mounts?.map(({ path }) => path)).map((item) => {
     const path = withoutSlash(
-      normalize(item.value.startsWith('~/') ? `${world.home}/${item.value.slice(2)}` : item.value),
+      normalize(item.value.startsWith('~/') ? `${context.home}/${item.value.slice(2)}` : item.value),
     );
-    const problem = forbiddenPlace(path, world);
+    const problem = forbiddenPlace(path, context);
     if (problem) throw wrongValue(item.layer, item.key, `${quote(path)} cannot be shown: ${problem}`);
     return { ...item, value: path };
   });
@@ -200,23 +204,23 @@ function mergeEnvSet(layers: readonly Layer[], origins: Record<string, string>):
   return Object.fromEntries(set);
 }
 
-function mergeLimits(layers: readonly Layer[], world: World, origins: Record<string, string>): Limits {
+function mergeLimits(layers: readonly Layer[], context: MergeContext, origins: Record<string, string>): Limits {
   const limits: Record<string, number | null> = {};
   for (const name of LIMIT_NAMES) {
     const key = `limits.${name}`;
     const kind = LIMIT_KINDS[name];
-    limits[kind.field] = kind.parse(LIMITS[name], world.memoryTotalBytes) ?? null;
+    limits[kind.field] = kind.parse(LIMITS[name], context.memoryTotalBytes) ?? null;
     origins[key] = BUILT_IN;
     for (const layer of layers) {
       const text = layer.values.limits?.[name];
       if (text === undefined) continue;
-      const value = kind.parse(String(text), world.memoryTotalBytes);
+      const value = kind.parse(String(text), context.memoryTotalBytes);
       if (value === undefined) throw wrongValue(layer, key, `expected ${kind.words}, found ${quote(text)}`);
       if (value !== null && value < kind.min)
         throw wrongValue(
           layer,
           key,
-          `${quote(text)} is too little to run anything; the least is ${kind.format(kind.min)}`,
+          `${quote(text)} is too little to run anything; the minimum is ${kind.format(kind.min)}`,
         );
       limits[kind.field] = value;
       origins[key] = originOf(layer, key);
@@ -232,7 +236,7 @@ function mergeSetup(
   const timeout = last('setup.timeout', SETUP_TIMEOUT, (v) => v.setup?.timeout);
   const inputs = collect(layers, 'setup.inputs', PATTERN_LISTS['setup.inputs']).map(({ value }) => value);
   return {
-    // Not without repetitions: a command may be needed twice.
+    // Repetitions stay: a command may be needed twice.
     run: collect(layers, 'setup.run', (v) => v.setup?.run).map(({ value }) => value),
     inputs: inputs.length === 0 ? null : inputs,
     timeoutSeconds: timeout === 'none' ? null : (parseDuration(timeout) ?? null),

@@ -1,11 +1,11 @@
-// config/patterns.ts: does a file's name or path fit one of these patterns?
+// config/patterns.ts: matches file names and paths against patterns.
 // The language: `*` is any part of a name, `?` one character of it, `**` any number of directories. Letters match in either case.
 //   name       no slash: any file or directory of that name, wherever it is       .env   *.pem   id_rsa
 //   a/b, /a    a slash inside or in front: a path from the project's root         config/secrets.json   /.env
 //   name/      a slash at the end: directories only                               .ssh/
-//   !pattern   takes back what an earlier pattern matched; the last that fits decides
-// Invariant: no regular expression is built from a pattern, so no pattern can make matching slow: a project's own file may
-// hold any pattern, and the matcher is asked about every name of a tree of 100,000 files.
+//   !pattern   cancels an earlier match; the last pattern that matches decides
+// Invariant: no regular expression is built from a pattern, so no pattern can make matching slow. A project's file may
+// hold any pattern, and the matcher sees every name of a tree of 100,000 files.
 
 export type Matcher = (path: string, isDirectory: boolean) => boolean;
 
@@ -14,7 +14,7 @@ export function compilePatterns(list: readonly string[]): Matcher {
   const groups = inGroups(list).map((group) => ({ negated: group.negated, fits: compileGroup(group.patterns) }));
   return (path, isDirectory) => {
     const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
-    // Almost every name fits no pattern at all, so what takes back is asked only about names that do.
+    // Almost no name matches any pattern, so negations are tried only for names that match one.
     for (let i = groups.length - 1; i >= 0; i--) {
       const group = groups[i];
       if (!group || group.negated || !group.fits(path, name, isDirectory)) continue;
@@ -25,9 +25,9 @@ export function compilePatterns(list: readonly string[]): Matcher {
 }
 
 /**
- * What is hidden when some hidden things are shown again. To show a directory shows all that is below it. To show a path
- * inside a hidden directory opens that directory for this path only, and the rest of it stays hidden, so a walk
- * must go on into a directory that is not hidden and ask again for each name.
+ * Matches hidden paths, given that some are revealed. Revealing a directory reveals everything below it. Revealing a path
+ * inside a hidden directory opens that directory for this path only and the rest stays hidden, so a walk must descend into
+ * a directory that is not hidden and ask again for each name.
  */
 export function compileHidden(hide: readonly string[], reveal: readonly string[]): Matcher {
   const hides = compilePatterns(hide);
@@ -35,17 +35,17 @@ export function compileHidden(hide: readonly string[], reveal: readonly string[]
   const reveals = compilePatterns(reveal);
   const inside = reveal.filter((pattern) => !pattern.startsWith('!') && parts(pattern).length > 1);
   return (path, isDirectory) => {
-    // Only a path that is shown can lie below a hidden directory: without one, the walk never gets there.
+    // Only a revealed path can lie below a hidden directory; without one, the walk never gets there.
     const hidden = hides(path, isDirectory) || (inside.length > 0 && anyParent(path, hides));
     if (!hidden || reveals(path, isDirectory) || anyParent(path, reveals)) return false;
     return !(isDirectory && inside.some((pattern) => leadsThrough(parts(pattern), path.toLowerCase().split('/'))));
   };
 }
 
-/** Why a pattern would not do what its writer thinks, or undefined when it is sound. */
+/** Why a pattern would not do what its author expects, or undefined if it is valid. */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern.trim() !== pattern || pattern === '' || pattern === '/')
-    return 'a pattern must be a name or a path, without blanks around it';
+    return 'a pattern must be a name or a path, without spaces around it';
   if (/[[\]{}\\]/.test(pattern)) return 'in a pattern only *, ** and ? are special; use ? in place of a bracket';
   const names = parts(pattern);
   if (names.includes('..') || names.includes('.') || names.includes(''))
@@ -59,9 +59,9 @@ type Fits = (path: string, name: string, isDirectory: boolean) => boolean;
 interface Entry {
   /** The last name of the pattern, in lower case. */
   readonly name: string;
-  /** The longest part of the name without a star: what does not contain it need not be looked at more closely. */
+  /** The longest part of the name without a star; a name without this text cannot match. */
   readonly literal: string;
-  /** All its names, when it is a path from the project's root. */
+  /** All its names, if it is a path from the project's root. */
   readonly path: readonly string[] | undefined;
   readonly directory: boolean;
 }
@@ -83,7 +83,7 @@ function inGroups(list: readonly string[]): Group[] {
   return groups;
 }
 
-// Entries are found by whole name, by ending (*.pem), by first or by last character, so most names meet no entry at all.
+// Entries are indexed by whole name, by ending (*.pem), and by first or last character, so most names meet no entry at all.
 function compileGroup(patterns: readonly string[]): Fits {
   const byName = new Map<string, Entry[]>();
   const byEnding = new Map<string, Entry[]>();
@@ -135,7 +135,7 @@ function anyFits(entries: readonly Entry[], path: string, name: string, isDirect
   return false;
 }
 
-/** The names of a pattern, in lower case, without the slashes at its ends; a leading `**` before a lone name says nothing. */
+/** The names of a pattern, in lower case, without slashes at its ends. A leading `**` before a single name is dropped. */
 function parts(pattern: string): string[] {
   const names = pattern.toLowerCase().replace(/^!/, '').replace(/^\//, '').replace(/\/$/, '').split('/');
   return names.length === 2 && names[0] === '**' && !pattern.startsWith('/') ? names.slice(1) : names;
@@ -145,7 +145,7 @@ function isGlob(name: string): boolean {
   return name.includes('*') || name.includes('?');
 }
 
-/** One name, with stars and question marks in the pattern. */
+/** Matches one name against a pattern with stars and question marks. */
 export function fitsName(glob: string, name: string): boolean {
   if (glob === name || glob === '*') return true;
   return fits(
@@ -165,7 +165,7 @@ function fitsPath(pattern: readonly string[], path: readonly string[]): boolean 
   );
 }
 
-/** One matcher for the characters of a name and the names of a path. It goes back only to the latest star: the cost is at most a product. */
+/** One matcher for characters of a name and names of a path. It backtracks only to the latest star, so the cost is at most a product. */
 function fits(
   pattern: ArrayLike<string>,
   text: ArrayLike<string>,
@@ -193,7 +193,7 @@ function fits(
   return g === pattern.length;
 }
 
-/** May something below this directory fit the pattern? */
+/** Whether a path below this directory may match the pattern. */
 function leadsThrough(pattern: readonly string[], directory: readonly string[]): boolean {
   const stars = pattern.indexOf('**');
   if (stars >= 0 && stars < directory.length) return fitsPath(pattern.slice(0, stars), directory.slice(0, stars));

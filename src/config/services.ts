@@ -1,5 +1,5 @@
-// config/services.ts: the `services` of all layers. Pure: whether a program is there is found out when it is to run.
-// Invariant: services together may not have more memory than the sandbox they are for, whose limit a project cannot raise by itself.
+// config/services.ts: merges the `services` of all layers. Pure: programs are looked for only when they are to run.
+// Invariant: services together never get more memory than the limit of their sandbox, which a project cannot raise by itself.
 import type { NetworkPolicy } from '../protocol/network.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
@@ -13,7 +13,7 @@ type Written = NonNullable<Layer['values']['services']>[string];
 
 interface Merged {
   readonly values: Written;
-  /** Who has said what it is. */
+  /** The layer that defines it. */
   readonly layer: Layer;
 }
 
@@ -28,26 +28,26 @@ export function mergeServices(
   for (const layer of layers)
     for (const [name, values] of Object.entries(layer.values.services ?? {})) {
       const before = merged.get(name);
-      // Who says what it is says all of it; otherwise single keys are changed.
+      // A layer with a preset or a command replaces the whole service; other layers change single keys.
       const whole = before === undefined || values.preset !== undefined || values.run !== undefined;
       if (values.preset === 'none') merged.delete(name);
       else merged.set(name, whole ? { values, layer } : { values: { ...before.values, ...values }, layer });
     }
   if (merged.size > MOST)
-    throw new AgsError('config.invalid', `There are ${merged.size} services; ${MOST} are the most.`);
+    throw new AgsError('config.invalid', `There are ${merged.size} services; at most ${MOST} are allowed.`);
   const share = shareOf([...merged.values()], limits);
   const services = [...merged].map(([name, one]) => {
     const service = serviceOf(name, one, limits, share);
     origins[`services.${name}`] = service.origin;
     if (network.tcp.some((grant) => grant.name === name))
-      throw wrongValue(one.layer, `services.${name}`, 'a grant of network.tcp has this name already');
+      throw wrongValue(one.layer, `services.${name}`, 'a grant in network.tcp already has this name');
     return service;
   });
   if (sum(services.map(({ memoryBytes }) => memoryBytes)) > limits.memoryBytes)
     throw new AgsError(
       'config.invalid',
-      `The ${services.length} services together would have more memory than the sandbox itself may (limits.memory: ${formatSize(limits.memoryBytes)}).`,
-      { hint: 'Give them less (services.<name>.memory), or the sandbox more: limits.memory in your own settings.' },
+      `The ${services.length} services together need more memory than the sandbox may use (limits.memory: ${formatSize(limits.memoryBytes)}).`,
+      { hint: 'Lower services.<name>.memory, or raise limits.memory in your own config.yaml.' },
     );
   return services;
 }
@@ -65,13 +65,13 @@ function serviceOf(name: string, { values, layer }: Merged, limits: Limits, shar
   if ((values.preset !== undefined && values.run !== undefined) || (values.preset === undefined && !own))
     refuse('', 'expected either a preset, or run, or an image', `For example: services: { ${name}: postgres }`);
   if (values.scratch !== undefined && values.image === undefined)
-    refuse('scratch', 'only an image has such directories');
+    refuse('scratch', 'only a service with an image has such directories');
   if (own && values.ports === undefined && values.port === undefined)
-    refuse(values.run === undefined ? 'image' : 'run', 'which ports it has must be said', 'For example: ports: [8080]');
+    refuse(values.run === undefined ? 'image' : 'run', 'its ports are missing', 'For example: ports: [8080]');
   if (values.preset !== undefined && values.ports !== undefined)
-    refuse('ports', 'a preset knows its ports; another one for the first: port');
+    refuse('ports', 'a preset has its own ports; to change the first, use port');
   const ports = values.ports ?? (values.port === undefined ? [] : [values.port]);
-  if (new Set(ports).size !== ports.length) refuse('ports', 'a port is here twice');
+  if (new Set(ports).size !== ports.length) refuse('ports', 'a port is listed twice');
   if (values.ready?.port !== undefined && values.ready.command !== undefined)
     refuse('ready', 'expected either port or command');
   return {
@@ -98,7 +98,7 @@ function serviceOf(name: string, { values, layer }: Merged, limits: Limits, shar
   };
 }
 
-/** What each may have that says nothing of it: of what the others leave, the same. */
+/** The memory of a service without a limit of its own: an even share of what the others leave. */
 function shareOf(all: readonly Merged[], limits: Limits): number {
   const said = all.flatMap(({ values }) =>
     values.memory === undefined ? [] : (parseSize(String(values.memory)) ?? 0),
@@ -113,15 +113,13 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 function memoryOf({ memory }: Written, limits: Limits, share: number, refuse: (problem: string) => never): number {
   if (memory === undefined) return share;
   const bytes = parseSize(String(memory)) ?? 0;
-  if (bytes < LEAST_MEMORY) refuse(`${quote(memory)} is too little; the least is ${formatSize(LEAST_MEMORY)}`);
+  if (bytes < LEAST_MEMORY) refuse(`${quote(memory)} is too little; the minimum is ${formatSize(LEAST_MEMORY)}`);
   if (bytes > limits.memoryBytes)
-    refuse(
-      `${quote(memory)} is more than the sandbox itself may have (limits.memory: ${formatSize(limits.memoryBytes)})`,
-    );
+    refuse(`${quote(memory)} is more than the sandbox may use (limits.memory: ${formatSize(limits.memoryBytes)})`);
   return bytes;
 }
 
-/** What flags leave of them. */
+/** The services that remain after the flags are applied. */
 export function chooseServices(
   services: readonly ServiceConfig[],
   chosen: readonly string[] | undefined,
@@ -136,7 +134,7 @@ export function chooseServices(
           names.length === 0
             ? 'Add it to ags.yaml: services: { db: postgres }'
             : near === undefined
-              ? `Configured are ${names.join(', ')}.`
+              ? `Configured services: ${names.join(', ')}.`
               : `Did you mean ${near}?`,
       });
     }

@@ -1,5 +1,5 @@
-// config/setup-inputs.ts: files that decide what `setup:` commands make, unless the project names its own. Data: their names,
-// wherever in the tree they are.
+// config/setup-inputs.ts: names of files, anywhere in the tree, that the output of `setup:` commands depends on, unless the
+// project lists its own.
 export const SETUP_INPUTS: readonly string[] = [
   // JavaScript
   'package.json',
@@ -73,7 +73,7 @@ export const SETUP_INPUTS: readonly string[] = [
   'global.json',
 ];
 
-/** Programs whose version shows in what a setup makes: another one means another layer. */
+/** Programs whose version affects the output of a setup: another version means another layer. */
 export const SETUP_TOOLS: readonly string[] = [
   'node',
   'npm',

@@ -1,4 +1,4 @@
-// config/tasks.ts: what holds for agents that work on goals, unless a flag of `ags start` says otherwise. Pure.
+// config/tasks.ts: merges the defaults for agents; flags of `ags start` override them. Pure.
 import { parseDuration } from '../lib/units.ts';
 import type { TaskDefaults } from './effective.ts';
 import type { Layer } from './file/layer.ts';
@@ -18,7 +18,7 @@ export function mergeTasks(last: Last): TaskDefaults {
   };
 }
 
-/** How many agents run at once where nobody has said it: they mostly wait for their models. */
+/** Default number of agents that run at once. They mostly wait for their models. */
 export function usualParallel(cores: number): number {
   return Math.max(2, Math.min(8, cores));
 }

@@ -1,6 +1,6 @@
-// config/trust.ts: which projects' own files the user has approved, and for what.
-// Invariant: an approval holds for one project path, one exact content and the very asks that were shown; of a hook file, for its
-// path and its whole digest. Anything else asks again.
+// config/trust.ts: the user's approvals of project files.
+// Invariant: an approval covers one project path, one exact content and exactly the displayed asks; for a hook file, its path
+// and its whole digest. Anything else needs a new approval.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { hookFileAsk, type HookFileAsk } from './hook-asks.ts';
 export interface Approval {
   readonly sha256: string;
   readonly asks: readonly string[];
-  /** Digests of hook files, by their paths in the project. */
+  /** Digests of hook files, by path in the project. */
   readonly hooks?: Readonly<Record<string, string>>;
   readonly at: string;
 }
@@ -36,7 +36,7 @@ export function requireTrust(input: {
     'config.untrusted',
     `ags.yaml asks for rights that you have not approved:\n${input.asks.map((ask) => `  ${ask}`).join('\n')}`,
     {
-      hint: 'If you want to grant them to this project: ags trust',
+      hint: 'To approve them for this project: ags trust',
       details: { asks: [...input.asks] },
     },
   );
@@ -53,14 +53,14 @@ export function isTrusted(input: {
   return approval?.sha256 === sha256(input.bytes) && input.asks.every((ask) => approval.asks.includes(ask));
 }
 
-/** Hook files are for agents alone: a command that starts none is not held up by them. */
+/** Only agents run hook files, so other commands do not need this approval. */
 export function requireHookTrust(input: { stateDir: string; projectDir: string; hooks: readonly HookFileAsk[] }): void {
   const asks = untrustedHooks(input).map(hookFileAsk);
   if (asks.length === 0) return;
   throw new AgsError(
     'config.untrusted',
     `This project has hooks that you have not approved:\n${asks.map((ask) => `  ${ask}`).join('\n')}`,
-    { hint: 'Look at them, and if you want them to run on this machine: ags trust', details: { asks } },
+    { hint: 'Review them. To let them run on this machine: ags trust', details: { asks } },
   );
 }
 
@@ -79,7 +79,7 @@ export function approve(input: {
   projectDir: string;
   bytes: Uint8Array;
   asks: readonly string[];
-  /** Without it those that were approved stay so. */
+  /** Absent: earlier approvals of hook files stay. */
   hooks?: readonly HookFileAsk[];
   now: Date;
 }): void {
@@ -97,7 +97,7 @@ export function approve(input: {
   save(input.stateDir, { ...projects, [realpathSync(input.projectDir)]: approval });
 }
 
-/** False when there was nothing to take back. */
+/** False if there was no approval to revoke. */
 export function revoke(input: { stateDir: string; projectDir: string }): boolean {
   const { [realpathSync(input.projectDir)]: approval, ...others } = readTrust(input.stateDir).projects;
   if (approval === undefined) return false;
@@ -146,7 +146,7 @@ function isTrustFile(value: unknown): value is TrustFile {
 }
 
 function damaged(path: string, cause: unknown): AgsError {
-  return new AgsError('state.damaged', `${path} cannot be read, so no project's rights are known.`, {
+  return new AgsError('state.damaged', `${path} cannot be read, so ags knows no approvals.`, {
     hint: `Remove it and approve your projects again: rm ${path}`,
     cause,
   });

@@ -1,36 +1,36 @@
-// exec/clean-run.ts: a command in a fresh sandbox over layers, for what belongs to a project and to no agent: its setup commands, its checks.
-// They get the project's network rules and none of its secrets, a home with nothing in it, and no port of this machine: what they
-// run is anybody's.
+// exec/clean-run.ts: runs a project's own commands, such as setup and checks, in a fresh sandbox over layers.
+// They get the project's network rules, an empty home, and neither secrets nor ports of the host: they may run untrusted code.
 import { mkdirSync } from 'node:fs';
 import { NOTHING_MORE } from '../sandbox/spec/plan-sandbox.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createAgentRun, describeAgentRun } from '../workspace/agent-workspace.ts';
-import { innerDockerFor } from '../nested-docker/nested-docker.ts';
+import { nestedDockerFor } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
-import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
+import { planNetworkAndServices } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
 import type { SeedSource } from '../workspace/seed-files.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface CleanRun {
   readonly task: string;
   readonly command: readonly string[];
   /** null: no limit. */
   readonly seconds: number | null;
-  /** Its standard output and error are pipes. */
+  /** The sandbox's standard output and error are pipes. */
   onStart(sandbox: Sandbox): void;
   notice(text: string): void;
-  /** What the project's services are filled from; null: there are none. */
+  /** The source of the services' seed files; null: run without services. */
   readonly services: SeedSource | null;
   readonly signal: AbortSignal;
 }
 
-/** All that it makes is below `paths`, which nobody has used before. */
+/** Creates everything below `paths`, which must be unused. */
 export async function runClean(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   base: PreparedLayers,
   paths: TaskPaths,
@@ -44,21 +44,27 @@ export async function runClean(
     compose: want.services === null ? null : plan.config.compose,
   };
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
-  const inside = await prepareWorldInside(world, config, world.uid === 0 || plan.namespaces);
-  const over = await withComposed(world, { ...plan, config, ...inside }, paths, want);
+  const inside = await planNetworkAndServices(context, config, context.uid === 0 || plan.namespaces);
+  const over = await withComposed(context, { ...plan, config, ...inside }, paths, want);
   const { network, services: planned } = over;
   await createAgentRun(over, paths, want.task, base);
-  const made = describeAgentRun(world, over, paths, want.task, base, NOTHING_MORE);
+  const made = describeAgentRun(context, over, paths, want.task, base, NOTHING_MORE);
   const spec = { ...made, limits: { ...made.limits, wallSeconds: want.seconds } };
   const [failed, done] = [new AbortController(), new AbortController()];
-  let trouble: string | null = null;
-  await using docker = innerDockerFor({ world, id: want.task, config, secrets: network.secrets, notice: want.notice });
+  let failure: string | null = null;
+  await using docker = nestedDockerFor({
+    context,
+    id: want.task,
+    config,
+    secrets: network.secrets,
+    notice: want.notice,
+  });
   await using services =
     !hasServices(planned) || want.services === null
       ? null
       : await import('../services/run-services.ts').then(({ openRunServices }) =>
           openRunServices({
-            world,
+            context,
             plan: over,
             task: want.task,
             paths,
@@ -67,16 +73,16 @@ export async function runClean(
             keep: false,
             onEvent(event) {
               if (event.type !== 'service.failed') return;
-              trouble ??= event.why;
+              failure ??= event.why;
               want.notice([event.why, ...event.lines].join('\n'));
               failed.abort();
             },
           }),
         );
   await using running = openRunNetwork({
-    world,
+    context,
     id: want.task,
-    startedAtMs: world.now().getTime(),
+    startedAtMs: context.now().getTime(),
     project: plan.project.root,
     events: paths.events,
     config,
@@ -88,9 +94,9 @@ export async function runClean(
   });
   const ended = AbortSignal.any([want.signal, failed.signal]);
   await Promise.race([services?.up, aborted(ended)]);
-  if (failed.signal.aborted) return { exitCode: 1, ended: trouble, denied: [] };
+  if (failed.signal.aborted) return { exitCode: 1, ended: failure, denied: [] };
   const outcome = await supervise({
-    world,
+    context,
     plan,
     id: want.task,
     network: running,
@@ -105,8 +111,8 @@ export async function runClean(
     },
   }).finally(() => done.abort());
   return {
-    exitCode: trouble === null ? outcome.exitCode : outcome.exitCode || 1,
-    ended: trouble ?? outcome.ended,
+    exitCode: failure === null ? outcome.exitCode : outcome.exitCode || 1,
+    ended: failure ?? outcome.ended,
     denied: running.denied(),
   };
 }
@@ -116,10 +122,10 @@ const pipes = async () => ({
   close: async () => undefined,
 });
 
-async function withComposed(world: World, plan: RunPlan, paths: TaskPaths, want: CleanRun): Promise<RunPlan> {
+async function withComposed(context: HostContext, plan: RunPlan, paths: TaskPaths, want: CleanRun): Promise<RunPlan> {
   if (plan.config.compose === null) return plan;
   const { withCompose } = await import('../nested-docker/compose-plan.ts');
-  return withCompose(world, plan, want.services ?? 'live', { task: want.task, paths, signal: want.signal });
+  return withCompose(context, plan, want.services ?? 'live', { task: want.task, paths, signal: want.signal });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,17 +1,17 @@
-// exec/has-changes.ts: did a finished sandbox change anything at all? The cheap question, asked after every run.
+// exec/has-changes.ts: did a finished sandbox change anything? A cheap check after every run.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { FAR_MEMO } from '../sandbox/backend.ts';
+import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
-import type { RunPlan } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 
 export async function hasChanges(
   paths: TaskPaths,
   plan: Pick<RunPlan, 'workspace' | 'project' | 'hidden' | 'layers'>,
 ): Promise<boolean> {
   try {
-    // What it wrote is still on another machine.
-    if (existsSync(join(paths.runDir, FAR_MEMO))) return true;
+    // Its files are still on a remote engine.
+    if (existsSync(join(paths.runDir, REMOTE_MEMO))) return true;
     if (plan.workspace === 'overlay')
       return (
         existsSync(paths.upper) &&
@@ -25,7 +25,7 @@ export async function hasChanges(
     });
     return listing.entries.length > 0 || listing.refused.length > 0;
   } catch {
-    // What cannot be looked at may hold work: it is never thrown away for that.
+    // An unreadable workspace may hold work, so it is kept.
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// exec/join-terminal.ts: bytes to and from a terminal in a sandbox that runs: a shell beside the agent, or the agent's own.
+// exec/join-terminal.ts: connects to a terminal in a running sandbox: a new shell beside the agent, or the agent's own terminal.
 import { AgsError } from '../protocol/errors.ts';
 import { openStream } from '../lib/process/control.ts';
 import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
@@ -7,12 +7,12 @@ import type { StoredTask } from '../store/tasks.ts';
 export interface JoinedTerminal {
   write(data: Buffer): void;
   resize(columns: number, rows: number): void;
-  /** Whether what comes is taken: while it is not, the program waits. */
+  /** Pauses (false) or resumes (true) the program's output. While it is paused, the program waits. */
   take(taken: boolean): void;
   close(): void;
 }
 
-/** What comes from there is hostile: bytes for a terminal, and nothing else. */
+/** The received data is hostile: use it as terminal output only. */
 export async function joinTerminal(
   stored: StoredTask,
   what: 'shell' | 'attach',
@@ -22,11 +22,11 @@ export async function joinTerminal(
   const socket = await openStream(stored.paths.root, { do: what, ...window, term: 'xterm-256color' }, 10_000);
   if (socket === null)
     throw new AgsError('task.not-found', `${stored.task.name} is not running.`, {
-      hint: 'A terminal needs its sandbox: send it a message, and it goes on.',
+      hint: `Send it a message to start it again: ags send ${stored.task.name} "<message>"`,
     });
   let exitCode: number | null = null;
   const read = createFrameReader((kind, payload) => {
-    // The reader's memory is used again.
+    // The reader reuses its buffer.
     if (kind === 'd') on.data(Buffer.from(payload));
     if (kind === 'x') exitCode = payload[0] ?? 0;
   });

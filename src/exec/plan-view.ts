@@ -1,6 +1,6 @@
-// exec/plan-view.ts: what `ags exec` would start, without starting it.
-// Invariant: made by the very functions that a run is made by, so what is shown is what would be started; only the name of
-// the task, which nobody has yet, is a placeholder. Nothing is written but caches.
+// exec/plan-view.ts: shows what `ags exec` would start, without starting it.
+// Invariant: the functions that plan a run also make this view, so it shows what a run would start. Only the task's name is a
+// placeholder. Nothing is written but caches.
 import { join } from 'node:path';
 import type { Limits, SandboxSpec } from '../protocol/spec.ts';
 import { ENV_PASS } from '../config/defaults.ts';
@@ -11,12 +11,14 @@ import { planNative, type NativeOptions } from '../sandbox/native/native.ts';
 import type { Launch } from '../sandbox/native/launch.ts';
 import { taskPaths } from '../store/layout.ts';
 import { containerOptions } from '../run/open-backend.ts';
-import { borrowedObjectsOf, commandOf, describeRun, planRun, type RunPlan } from '../run/plan-run.ts';
+import { borrowedObjectsOf, commandOf, type RunPlan } from '../run/run-plan.ts';
+import { describeRun } from '../run/create-run.ts';
+import { planRun } from '../run/plan-run.ts';
 import { kindOf, type PlannedServices } from '../run/planned-services.ts';
 import type { Project } from '../run/project.ts';
 import { nativeOptions } from '../run/native-options.ts';
 import { describeStrength } from '../run/strength-label.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export const NEW_TASK = '<new>';
 
@@ -28,21 +30,20 @@ export interface PlanView {
   readonly command: readonly string[];
   readonly spec: SandboxSpec;
   readonly launch: Launch;
-  /** Of a container: what else is started for it, each with what it is. */
+  /** Further programs that are started for a container. */
   readonly beside: readonly { readonly what: string; readonly argv: readonly string[] }[];
-  /** What the engine of its own can do and cannot; null: it has none. */
+  /** The isolation of nested Docker; null: the task has none. */
   readonly docker: string | null;
-  /** Which compose files are brought up, and by what; null: none. */
+  /** The compose files and the client that starts them; null: none. */
   readonly compose: string | null;
   readonly limits: readonly LimitInForce[];
   /** Files of the project that do not exist inside. */
   readonly hidden: readonly string[];
-  /** Files that do, because git tracks them, although their names look like secrets. */
+  /** Files that exist inside because git tracks them, although their names look like secrets. */
   readonly trackedSecrets: readonly string[];
   readonly notices: readonly string[];
-  /** Beside it: where each is, inside, and why it could not start. */
   readonly services: readonly PlannedServiceView[];
-  /** Variables that are there only because the user asked for them: their values are nobody else's business. */
+  /** Variables that the user passes explicitly; their values are not printed. */
   readonly privateNames: readonly string[];
 }
 
@@ -60,26 +61,26 @@ export interface PlannedServiceView {
 export interface PlanRequest {
   readonly command: readonly string[];
   readonly flags: ConfigFlags;
-  /** Would the command have a terminal, and would its input be that terminal? */
+  /** any: the command would have a terminal. stdin: its input would be that terminal. */
   readonly terminal: { readonly any: boolean; readonly stdin: boolean };
 }
 
-export async function viewPlan(world: World, request: PlanRequest): Promise<PlanView> {
-  const plan = await planRun(world, request.flags);
-  const paths = taskPaths(world.stateDir, NEW_TASK);
-  const spec = describeRun(world, plan, paths, NEW_TASK, borrowedObjectsOf(plan));
+export async function viewPlan(context: HostContext, request: PlanRequest): Promise<PlanView> {
+  const plan = await planRun(context, request.flags);
+  const paths = taskPaths(context.stateDir, NEW_TASK);
+  const spec = describeRun(context, plan, paths, NEW_TASK, borrowedObjectsOf(plan));
   const options = await nativeOptions(
-    world,
+    context,
     plan,
     spec,
     paths.runDir,
     NEW_TASK,
     plannedCgroup(plan.host.cgroupPlan, spec.limits),
   );
-  const inner = plan.config.docker.enabled ? await planInnerDocker(world, plan) : null;
+  const nested = plan.config.docker.enabled ? await planNestedDocker(context, plan) : null;
   const command = commandOf(plan, request);
   const terminal = request.terminal.any ? TERMINAL : null;
-  const launches = await planLaunches(world, plan, options, spec, command, {
+  const launches = await planLaunches(context, plan, options, spec, command, {
     terminal,
     stdin: request.terminal.stdin ? TERMINAL : 0,
   });
@@ -91,8 +92,8 @@ export async function viewPlan(world: World, request: PlanRequest): Promise<Plan
     command,
     spec,
     launch: launches.launch,
-    beside: [...launches.beside, ...(inner?.beside ?? [])],
-    docker: inner?.isolation ?? null,
+    beside: [...launches.beside, ...(nested?.beside ?? [])],
+    docker: nested?.isolation ?? null,
     compose: await viewCompose(plan.config),
     limits: limitsInForce(spec.limits, plan.host.limitHost),
     hidden: plan.hidden.paths,
@@ -109,25 +110,26 @@ async function viewCompose({ compose }: EffectiveConfig): Promise<string | null>
   return describeCompose(compose);
 }
 
-async function planInnerDocker(
-  world: World,
+async function planNestedDocker(
+  context: HostContext,
   { config }: RunPlan,
 ): Promise<{ beside: PlanView['beside']; isolation: string }> {
-  const { describeInner, innerOptions } = await import('../nested-docker/open-nested-docker.ts');
-  const { planInner } = await import('../sandbox/nested/nested-engine.ts');
-  const options = innerOptions(world, config, NEW_TASK);
-  const { argv, usher } = planInner({ ...options, name: `ags-${NEW_TASK}-docker` });
+  const { describeNested } = await import('../nested-docker/open-nested-docker.ts');
+  const { nestedOptions } = await import('../run/nested-docker-options.ts');
+  const { planNested } = await import('../sandbox/nested/nested-engine.ts');
+  const options = nestedOptions(context, config, NEW_TASK);
+  const { argv, broker } = planNested({ ...options, name: `ags-${NEW_TASK}-docker` });
   return {
-    isolation: describeInner(config),
+    isolation: describeNested(config),
     beside: [
-      { what: 'The engine inside, started when somebody first asks for it', argv: [options.engine.program, ...argv] },
-      { what: 'What hands its doors over, and ends it', argv: usher },
+      { what: 'Nested Docker, started on first use', argv: [options.engine.program, ...argv] },
+      { what: 'Its stream broker, which passes its listeners to ags and stops it', argv: broker },
     ],
   };
 }
 
 async function planLaunches(
-  world: World,
+  context: HostContext,
   { host }: RunPlan,
   options: NativeOptions,
   spec: SandboxSpec,
@@ -135,30 +137,32 @@ async function planLaunches(
   stdio: { readonly terminal: number | null; readonly stdin: number },
 ): Promise<Pick<PlanView, 'launch' | 'beside'>> {
   if (host.engine === null) return { launch: planNative(options, spec, command, stdio), beside: [] };
-  const { planDocker } = await import('../sandbox/container/container.ts');
+  const { planContainer } = await import('../sandbox/container/container.ts');
   const { engineArgv } = await import('../sandbox/engine/engine.ts');
   const { engine } = host;
-  const container = await containerOptions(world, options, engine, host.programs.perl, spec, `ags-${NEW_TASK}`);
+  const container = await containerOptions(context, options, engine, host.programs.perl, spec, `ags-${NEW_TASK}`);
   if (engine.far !== null) {
-    const far = (await import('../sandbox/remote/plan-remote.ts')).planFar(container, spec);
+    const remote = (await import('../sandbox/remote/plan-remote.ts')).planRemote(container, spec);
     return {
-      launch: { argv: engineArgv(engine, far.agent), bwrapArgs: [], staged: [], files: [] },
+      launch: { argv: engineArgv(engine, remote.agent), bwrapArgs: [], staged: [], files: [] },
       beside: [
-        { what: 'What carries the files there, and back', argv: engineArgv(engine, far.ferry) },
-        { what: 'What everything else goes through', argv: engineArgv(engine, far.relay) },
-        ...(far.holder === null
+        { what: 'The file sync, which copies files there and back', argv: engineArgv(engine, remote.fileSync) },
+        { what: 'The relay, which carries everything else', argv: engineArgv(engine, remote.relay) },
+        ...(remote.pause === null
           ? []
-          : [{ what: 'The container that holds its network', argv: engineArgv(engine, far.holder) }]),
+          : [{ what: 'The pause container, which holds its network', argv: engineArgv(engine, remote.pause) }]),
       ],
     };
   }
-  const { agent, before, holder, stage, usher, files } = planDocker(container, spec, command, stdio);
+  const { agent, before, pause, stage, broker, files } = planContainer(container, spec, command, stdio);
   return {
     launch: { argv: [...before, ...engineArgv(engine, agent)], bwrapArgs: [], staged: [], files },
     beside: [
-      ...(holder === null ? [] : [{ what: 'The container that holds its network', argv: engineArgv(engine, holder) }]),
-      ...(stage === null ? [] : [{ what: 'What is mounted for the engine to find, for a moment', argv: stage }]),
-      { what: 'What hands the streams and the command in', argv: usher },
+      ...(pause === null
+        ? []
+        : [{ what: 'The pause container, which holds its network', argv: engineArgv(engine, pause) }]),
+      ...(stage === null ? [] : [{ what: 'Temporary mounts that the engine reads while it starts', argv: stage }]),
+      { what: 'The stream broker, which passes in the streams and the command', argv: broker },
     ],
   };
 }
@@ -178,10 +182,10 @@ async function viewServices({ list }: PlannedServices): Promise<PlannedServiceVi
   }));
 }
 
-// Any number that is not a standard stream: the launch depends only on which descriptors are the same.
+// Any descriptor that is not a standard stream: the launch depends only on which descriptors are equal.
 const TERMINAL = 3;
 
-// As openCgroup would make it, but for its name, which says which process owns it.
+// The group that openCgroup would create, except that a real name also contains the owning process.
 const GROUP = `ags-${NEW_TASK}`;
 const HELPERS = 16;
 

@@ -1,4 +1,4 @@
-// exec/run-command.ts: the road. A command over a project, in a fresh sandbox, from start to what it changed.
+// exec/run-command.ts: runs a command over a project in a fresh sandbox, from planning to the record of its changes.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
@@ -6,18 +6,20 @@ import { advance } from '../protocol/run-state.ts';
 import type { ConfigFlags } from '../config/effective.ts';
 import { serveControl } from '../lib/process/control.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
-import { FAR_MEMO, type Sandbox, type Stdio } from '../sandbox/backend.ts';
+import { REMOTE_MEMO, type Sandbox } from '../sandbox/backend.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { createTask, removeTask, slug, writeRun } from '../store/tasks.ts';
-import { innerDockerFor } from '../nested-docker/nested-docker.ts';
+import { nestedDockerFor } from '../nested-docker/nested-docker.ts';
 import { hasServices } from '../run/planned-services.ts';
-import { builderOf, commandOf, createRun, imageOf, planRun, type PlanOptions, type RunPlan } from '../run/plan-run.ts';
+import { builderOf, commandOf, imageOf, type RunPlan } from '../run/run-plan.ts';
+import { createRun } from '../run/create-run.ts';
+import { planRun, type PlanOptions } from '../run/plan-run.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
-import { catchSignals, supervise } from '../run/supervise.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { catchSignals, supervise, type OpenStdio } from '../run/supervise.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface RunRequest {
   readonly kind: 'exec' | 'shell';
@@ -25,45 +27,45 @@ export interface RunRequest {
   readonly flags: ConfigFlags;
   readonly name: string | undefined;
   readonly plan?: PlanOptions;
-  /** Nothing is said about hosts that were refused. */
+  /** Do not report refused hosts. */
   readonly quiet?: boolean;
-  openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }>;
+  readonly openStdio: OpenStdio;
   notice(text: string): void;
 }
 
 export interface RunResult {
   readonly exitCode: number;
   readonly taskId: string;
-  /** False: nothing changed, and nothing of the task is left. */
+  /** False: nothing changed, and the task was removed. */
   readonly changed: boolean;
-  /** Why the sandbox was ended early, in words. */
+  /** Why the sandbox was ended early, as a sentence. */
   readonly ended: string | null;
-  /** Hosts that the gateway refused, most often asked for first. */
+  /** Hosts that the gateway refused, most frequent first. */
   readonly denied: readonly DeniedHost[];
 }
 
-export function runCommand(world: World, request: RunRequest): Promise<RunResult> {
-  return tellDiskTrouble(world, () => runTask(world, request));
+export function runCommand(context: HostContext, request: RunRequest): Promise<RunResult> {
+  return explainDiskErrors(context, () => runTask(context, request));
 }
 
-async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
-  const planned = await planRun(world, asked.flags, asked.plan);
+async function runTask(context: HostContext, asked: RunRequest): Promise<RunResult> {
+  const planned = await planRun(context, asked.flags, asked.plan);
   const request = { ...asked, command: commandOf(planned, asked) };
   for (const notice of planned.notices) request.notice(notice);
   using signals = catchSignals();
   const { id, paths, run } = createTask(
-    world.stateDir,
+    context.stateDir,
     () =>
       `${slug(request.name ?? request.command.slice(0, 2).join('-').split('/').at(-1) ?? request.kind)}-${randomWord()}`,
-    (id) => ({ task: firstTask(world, planned, request, id), run: firstRun(world, planned) }),
+    (id) => ({ task: firstTask(context, planned, request, id), run: firstRun(context, planned) }),
   );
   let keep = false;
   try {
-    const plan = planned.config.compose === null ? planned : await composed(world, planned, id, paths);
-    const spec = await createRun(world, plan, paths, id);
-    const trouble: { sandbox: Sandbox | null; why: string | null } = { sandbox: null, why: null };
-    await using docker = innerDockerFor({
-      world,
+    const plan = planned.config.compose === null ? planned : await composed(context, planned, id, paths);
+    const spec = await createRun(context, plan, paths, id);
+    const failure: { sandbox: Sandbox | null; why: string | null } = { sandbox: null, why: null };
+    await using docker = nestedDockerFor({
+      context,
       id,
       config: plan.config,
       secrets: plan.network.secrets,
@@ -72,13 +74,13 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
     await using services = !hasServices(plan.services)
       ? null
       : await import('./command-services.ts').then(({ openCommandServices }) =>
-          openCommandServices(world, plan, id, paths, docker, request.notice, (why) => {
-            trouble.why ??= why;
-            trouble.sandbox?.kill();
+          openCommandServices(context, plan, id, paths, docker, request.notice, (why) => {
+            failure.why ??= why;
+            failure.sandbox?.kill();
           }),
         );
     await using network = openRunNetwork({
-      world,
+      context,
       id,
       startedAtMs: run.startedAtMs,
       project: plan.project.root,
@@ -90,11 +92,11 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
       services,
       docker,
     });
-    await services?.awaitUp(() => signals.early !== null || trouble.why !== null);
-    if (trouble.why !== null) return { exitCode: 1, taskId: id, changed: false, ended: trouble.why, denied: [] };
+    await services?.awaitUp(() => signals.early !== null || failure.why !== null);
+    if (failure.why !== null) return { exitCode: 1, taskId: id, changed: false, ended: failure.why, denied: [] };
     const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
     const outcome = await supervise({
-      world,
+      context,
       plan,
       id,
       network,
@@ -104,12 +106,12 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
       signals,
       onStart(sandbox) {
         writeRun(paths, { ...run, state: advance(run.state, 'running') });
-        trouble.sandbox = sandbox;
-        if (trouble.why !== null) sandbox.kill();
+        failure.sandbox = sandbox;
+        if (failure.why !== null) sandbox.kill();
       },
     }).finally(() => control?.close());
-    const ended = trouble.why ?? outcome.ended;
-    const exitCode = trouble.why === null ? outcome.exitCode : 1;
+    const ended = failure.why ?? outcome.ended;
+    const exitCode = failure.why === null ? outcome.exitCode : 1;
     const changed = await import('./has-changes.ts').then(({ hasChanges }) => hasChanges(paths, plan));
     keep = changed;
     if (changed)
@@ -119,7 +121,7 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
           ...run,
           state: advance('running', ended === null ? 'ready' : 'stopped'),
           exitCode,
-          endedAtMs: world.now().getTime(),
+          endedAtMs: context.now().getTime(),
           ...(ended === null ? {} : { reason: ended }),
         },
         { durable: true },
@@ -132,18 +134,18 @@ async function runTask(world: World, asked: RunRequest): Promise<RunResult> {
       denied: request.quiet === true ? [] : network.denied(),
     };
   } finally {
-    // What is still on another machine is found by what is written here.
-    if (!keep && !existsSync(join(paths.runDir, FAR_MEMO))) removeTask(paths);
+    // The memo in the task is needed to fetch files that are still on a remote engine.
+    if (!keep && !existsSync(join(paths.runDir, REMOTE_MEMO))) removeTask(paths);
   }
 }
 
-/** A command stands beside what the user's own compose files say. */
-async function composed(world: World, plan: RunPlan, task: string, paths: TaskPaths): Promise<RunPlan> {
+/** A command uses the compose files of the user's own checkout. */
+async function composed(context: HostContext, plan: RunPlan, task: string, paths: TaskPaths): Promise<RunPlan> {
   const { withCompose } = await import('../nested-docker/compose-plan.ts');
-  return withCompose(world, plan, 'live', { task, paths, signal: new AbortController().signal });
+  return withCompose(context, plan, 'live', { task, paths, signal: new AbortController().signal });
 }
 
-function firstTask(world: World, plan: RunPlan, request: RunRequest, id: string): TaskFile {
+function firstTask(context: HostContext, plan: RunPlan, request: RunRequest, id: string): TaskFile {
   return {
     version: 1,
     id,
@@ -152,19 +154,19 @@ function firstTask(world: World, plan: RunPlan, request: RunRequest, id: string)
     project: plan.project.root,
     git: plan.project.repository !== null,
     command: [...request.command],
-    createdAt: world.now().toISOString(),
+    createdAt: context.now().toISOString(),
   };
 }
 
-function firstRun(world: World, plan: RunPlan): RunFile {
+function firstRun(context: HostContext, plan: RunPlan): RunFile {
   const { repository } = plan.project;
   return {
     version: 1,
     state: 'preparing',
-    startedAtMs: world.now().getTime(),
+    startedAtMs: context.now().getTime(),
     exitCode: null,
     label: describeStrength(plan),
-    sandboxKey: sandboxKey(world, plan),
+    sandboxKey: sandboxKey(context, plan),
     workspace: plan.workspace,
     ...builderOf(plan),
     ...imageOf(plan),
@@ -179,7 +181,7 @@ function firstRun(world: World, plan: RunPlan): RunFile {
   };
 }
 
-// A name, not a secret: making the directory decides who has it.
+// Makes a name, not a secret: creating the task's directory reserves it.
 const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
 
 function randomWord(): string {

@@ -1,6 +1,6 @@
-// exec/terminal.ts: a terminal of our own between the user's and the sandbox's.
-// Invariant: the user's terminal is never handed through. Its descriptors stay here; inside there is a pseudo-terminal,
-// into which a program may push characters as it likes without reaching the user's shell. What it prints may draw, and no more.
+// exec/terminal.ts: puts a pseudo-terminal between the user's terminal and the sandbox.
+// Invariant: the sandbox never gets the descriptors of the user's terminal, so characters that a program pushes into its own
+// terminal (TIOCSTI) do not reach the user's shell. Its output is filtered to sequences that only draw.
 import { once } from 'node:events';
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { createScreenFilter } from '../lib/screen-filter.ts';
@@ -9,14 +9,14 @@ import type { Stdio } from '../sandbox/backend.ts';
 
 export interface Terminal {
   readonly stdio: Stdio;
-  /** Everything the sandbox has written has been passed on; the user's terminal is as it was. */
+  /** Resolves once all output of the sandbox is written and the user's terminal is restored. */
   close(): Promise<void>;
 }
 
 type In = NodeJS.ReadStream;
 type Out = NodeJS.WriteStream;
 
-/** Descriptors of the caller that are terminals are replaced by ours, the others are passed on as they are. */
+/** Replaces descriptors of the caller that are terminals by the pseudo-terminal, and passes on the others unchanged. */
 export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }): Promise<Terminal> {
   const { open } = (await import('@lydell/node-pty')).default as unknown as { open(options: object): OpenPty };
   const screen = [user.stdout, user.stderr].find((stream) => stream.isTTY);
@@ -27,7 +27,7 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
   closeTwins(slave);
   outliveWindow([user.stdin, user.stdout, user.stderr]);
   const resize = (): void => {
-    // Some windows have no size for a moment.
+    // Some windows briefly report a size of zero.
     if (screen !== undefined && screen.columns > 0 && screen.rows > 0) pty.resize(screen.columns, screen.rows);
   };
   process.on('SIGWINCH', resize);
@@ -46,7 +46,7 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
       terminal: slave,
     },
     async close() {
-      // Every process of the sandbox is dead: what is still on its way is all there will be.
+      // Every process of the sandbox is dead, so only buffered output is left to read.
       closeSync(slave);
       const rest = readRest(pty);
       pty.master.destroy();
@@ -57,28 +57,28 @@ export async function openTerminal(user: { stdin: In; stdout: Out; stderr: Out }
   };
 }
 
-/** A window that is closed also sends SIGHUP, which is passed on; who then still reads or writes gets errors only. */
+/** A closed window sends SIGHUP, which is passed on. Reads and writes fail from then on. */
 function outliveWindow(streams: readonly (In | Out)[]): void {
   let closed = false;
-  // Alone: another listener would take the error for a bug and end us before the sandbox's task is put away.
+  // Remove other listeners: they would treat the error as a bug and exit before the sandbox's task is cleaned up.
   for (const stream of streams) if (stream.isTTY) stream.removeAllListeners('error').on('error', () => (closed = true));
-  // Node itself aborts, with a stack trace, when it cannot restore a terminal that is gone.
+  // Node aborts with a stack trace if it cannot restore a closed terminal.
   process.once('exit', () => closed && process.kill(process.pid, 'SIGHUP'));
 }
 
-/** In raw mode every key goes inside, Ctrl-C too. A job in the background must leave the keyboard to the shell, or is stopped. */
+/** In raw mode every key goes inside, including Ctrl-C. A background job must leave the keyboard to the shell, or it is stopped. */
 function takeKeyboard(stdin: In, type: (data: Buffer) => void): { release(): void } {
   let taken = false;
   const take = (): void => {
     if (!isForeground()) return;
-    // After a stop the shell has set its own modes, and the stream does not know.
+    // After a stop the shell has set its own modes, and the stream does not know that.
     if (taken) stdin.setRawMode(false);
     else stdin.on('data', type).resume();
     stdin.setRawMode(true);
     taken = true;
   };
   take();
-  // The shell's "fg" continues a job that was stopped; one that ran in the background is told nothing.
+  // The shell's "fg" sends SIGCONT to a stopped job only. A job that ran in the background gets no signal, so poll.
   process.on('SIGCONT', take);
   const look = setInterval(() => (taken ? clearInterval(look) : take()), 200);
   look.unref();
@@ -100,8 +100,8 @@ function isForeground(): boolean {
   return foreground === group || foreground === '-1';
 }
 
-// Read by hand: when the last slave is closed, Node takes the first short read for the end, and a read from a
-// pseudo-terminal is always short. The kernel itself says EIO only after the last byte.
+// Reads the descriptor directly: once the last slave is closed, Node takes the first short read for the end, and a read from a
+// pseudo-terminal is always short. The kernel returns EIO only after the last byte.
 function readRest(pty: OpenPty): Buffer {
   const chunks = [(pty.master.read() as Buffer | null) ?? Buffer.alloc(0)];
   const chunk = Buffer.alloc(65_536);
@@ -114,7 +114,7 @@ function readRest(pty: OpenPty): Buffer {
   return Buffer.concat(chunks);
 }
 
-// The library opens the slave twice and forgets one of the two. While it is open the master never sees the end.
+// The library opens the slave twice and leaks one descriptor. While it is open, the master never sees the end.
 function closeTwins(slave: number): void {
   const mine = fstatSync(slave);
   for (const fd of readdirSync('/proc/self/fd').map(Number)) {
@@ -124,7 +124,7 @@ function closeTwins(slave: number): void {
   }
 }
 
-/** Null for the descriptor of the listing itself, which is closed by now. */
+/** null for the descriptor of the directory listing itself, which is closed by now. */
 function tryStat(fd: number): { dev: number; ino: number } | null {
   try {
     return fstatSync(fd);

@@ -1,5 +1,5 @@
-// gateway/admin.ts: health and figures of a gateway that runs on its own, for whoever looks after it. Nothing can be changed here.
-// Invariant: it tells numbers, never a host, a path or a secret.
+// gateway/admin.ts: health and metrics of a standalone gateway, for its operator. The interface is read-only.
+// Invariant: it reports numbers, never a host, a path or a secret.
 import { createServer, get, type Server } from 'node:http';
 import type { Gateway } from './gateway.ts';
 
@@ -42,7 +42,7 @@ function metrics({ stats, rules, asks }: Gateway, upMs: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Is there a gateway that answers at this Unix socket? */
+/** Does a gateway answer at this Unix socket? */
 export function askAdmin(socketPath: string, waitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get({ socketPath, path: '/healthz', timeout: waitMs }, (response) => {

@@ -1,20 +1,20 @@
 // gateway/asks.ts: connections that wait for a person, in record mode.
-// Invariant: whoever nobody has answered in time has been answered with no.
+// Invariant: an ask without an answer is denied at its timeout.
 import type { Verdict } from './rules.ts';
 
 export interface Ask {
   readonly host: string;
   readonly port: number;
   readonly sinceMs: number;
-  /** When it is answered with no. */
+  /** The time at which it is denied. */
   readonly untilMs: number;
   readonly count: number;
-  /** Who asked first, where that could be found out. */
+  /** The program that asked first, if known. */
   readonly program: string | undefined;
 }
 
 export interface Asks {
-  /** Resolves with what the rules say when they speak of it, or with null when the time is over. */
+  /** Resolves with the rules' verdict once a rule covers the host, or with null at the timeout. */
   wait(host: string, port: number, program?: string): Promise<Verdict | null>;
   /** The rules have changed. */
   reconsider(): void;
@@ -38,7 +38,7 @@ export function createAsks(input: {
   onAsk: (ask: Ask) => void;
 }): Asks {
   const waiting = new Map<string, Waiting>();
-  const settle = (key: string, verdict: Verdict | null): void => {
+  const answerAll = (key: string, verdict: Verdict | null): void => {
     const ask = waiting.get(key);
     if (ask === undefined) return;
     waiting.delete(key);
@@ -53,7 +53,7 @@ export function createAsks(input: {
         const ask = waiting.get(key);
         if (ask !== undefined) return void ask.answers.push(resolve);
         if (waiting.size >= MOST_ASKS) return resolve(null);
-        const timer = setTimeout(() => settle(key, null), input.seconds * 1000);
+        const timer = setTimeout(() => answerAll(key, null), input.seconds * 1000);
         const sinceMs = input.now();
         waiting.set(key, { host, port, sinceMs, program, answers: [resolve], timer });
         input.onAsk({ host, port, sinceMs, untilMs: sinceMs + input.seconds * 1000, count: 1, program });
@@ -62,7 +62,7 @@ export function createAsks(input: {
     reconsider() {
       for (const [key, { host, port }] of waiting) {
         const verdict = input.decide(host, port);
-        if (verdict.kind === 'allowed' || !verdict.unknown) settle(key, verdict);
+        if (verdict.kind === 'allowed' || !verdict.unknown) answerAll(key, verdict);
       }
     },
     list: () =>
@@ -75,10 +75,10 @@ export function createAsks(input: {
         program,
       })),
     close() {
-      for (const key of waiting.keys()) settle(key, null);
+      for (const key of waiting.keys()) answerAll(key, null);
     },
   };
 }
 
-/** Nobody answers more questions than this in a minute; a program that asks for names without end gets a no. */
+/** No user answers more asks than this in a minute. Beyond it, a program that asks for endless names is denied. */
 const MOST_ASKS = 100;

@@ -1,28 +1,28 @@
-// gateway/carry.ts: take a visitor where the rules allow: through a tunnel as it is, or request by request where a rule or a
-// secret needs that.
-// Invariant: TLS is ended here only for hosts that a rule about requests or a secret names; every other is passed through.
+// gateway/carry.ts: carry an allowed connection, either as an unchanged tunnel or request by request where a rule or a secret
+// needs it.
+// Invariant: TLS ends here only for hosts that a secret or a rule about requests names; all other TLS passes through.
 import { connect, type Socket } from 'node:net';
 import { hostAndPort } from '../protocol/host-name.ts';
 import { httpAnswer, policySentence, sayAndClose, type Remedy } from './front/answers.ts';
 import type { Authority } from './intercept/certificate.ts';
-import type { Travel } from './front/front.ts';
+import type { Carry } from './front/front.ts';
 import type { InterceptInput, LiveSecret } from './intercept/intercept.ts';
-import { GONE, type Opened, type Passages, type Permission } from './authorize.ts';
+import { GONE, type Opened, type Authorize, type Permission } from './authorize.ts';
 import type { Rules } from './rules.ts';
-import { carry, readHello } from './tunnel.ts';
-import type { Visit } from './connection.ts';
+import { relayTunnel, readHello } from './tunnel.ts';
+import type { Connection } from './connection.ts';
 
 type Granted = Extract<Permission, { kind: 'granted' }>;
 
-export interface TravelInput {
-  readonly passages: Passages;
+export interface CarryInput {
+  readonly authorize: Authorize;
   readonly rules: () => Rules;
   readonly secretsFor: (host: string, port: number) => readonly LiveSecret[];
-  /** null: this sandbox trusts nobody but the world's authorities, so nothing can be looked into. */
+  /** null: this sandbox trusts only public authorities, so the gateway cannot read its requests. */
   readonly authority: Authority | null;
   readonly roots: () => readonly string[];
-  readonly settled: (visit: Visit) => void;
-  readonly isToken: Travel['isToken'];
+  readonly settled: (connection: Connection) => void;
+  readonly isToken: Carry['isToken'];
   readonly remedy: Remedy;
 }
 
@@ -31,56 +31,56 @@ const PATH_SHOWN = 200;
 const UNPREPARED =
   'its rule needs a look into the requests, for which this sandbox is not prepared: start it again to use the rule';
 
-export function createTravel(input: TravelInput): Travel & {
-  /** Requests for one host over a connection that is in clear here; `base` is a prefix of their paths. */
-  endpoint(visit: Visit, granted: Granted, first: Buffer, base: string, secrets: readonly LiveSecret[]): void;
+export function createCarry(input: CarryInput): Carry & {
+  /** Requests to one host over an unencrypted connection from inside; `base` is a prefix of their paths. */
+  endpoint(connection: Connection, granted: Granted, first: Buffer, base: string, secrets: readonly LiveSecret[]): void;
 } {
-  const { passages } = input;
+  const { authorize } = input;
 
-  async function tunnel(...[visit, target, port, first, answer]: Parameters<Travel['tunnel']>): Promise<void> {
-    const permission = await passages.permit(visit, target, port);
+  async function tunnel(...[connection, target, port, first, answer]: Parameters<Carry['tunnel']>): Promise<void> {
+    const permission = await authorize.permit(connection, target, port);
     if (permission.kind === 'refused') return answer.refused(permission.status, permission.sentence);
     const secrets = input.secretsFor(target.host, port);
     const { authority } = input;
-    // In a tunnel to port 80 the host of each request could be another one.
+    // In a tunnel to port 80 each request could name another host.
     if (port === 80) {
       answer.granted();
-      return inspect(visit, permission, first, { upstream: 'http', secrets: [] });
+      return inspect(connection, permission, first, { upstream: 'http', secrets: [] });
     }
     if (permission.verdict.inspect || secrets.length > 0) {
       if (authority === null) {
-        visit.finish('denied', UNPREPARED);
+        connection.finish('denied', UNPREPARED);
         return answer.refused(403, policySentence(hostAndPort(target.host, port), UNPREPARED, input.remedy));
       }
       answer.granted();
       return readHello(
-        visit,
+        connection,
         first,
-        (problem) => drop(visit, problem),
-        (bytes) => inspect(visit, permission, bytes, { upstream: 'https', secrets, authority }),
+        (problem) => drop(connection, problem),
+        (bytes) => inspect(connection, permission, bytes, { upstream: 'https', secrets, authority }),
       );
     }
-    const opened = await passages.open(visit, permission);
+    const opened = await authorize.open(connection, permission);
     if (opened.kind === 'refused') return answer.refused(opened.status, opened.sentence);
-    if (gone(visit, opened.socket)) return;
+    if (gone(connection, opened.socket)) return;
     answer.granted();
-    carry(visit, opened, first, reasonOf(permission));
+    relayTunnel(connection, opened, first, reasonOf(permission));
   }
 
-  async function plainHttp(...[visit, target, port, first]: Parameters<Travel['plainHttp']>): Promise<void> {
-    const permission = await passages.permit(visit, target, port);
+  async function plainHttp(...[connection, target, port, first]: Parameters<Carry['plainHttp']>): Promise<void> {
+    const permission = await authorize.permit(connection, target, port);
     if (permission.kind === 'refused')
-      return sayAndClose(visit.socket, httpAnswer(permission.status, permission.sentence));
-    inspect(visit, permission, first, { upstream: 'http', secrets: [], single: visit.by === 'http' });
+      return sayAndClose(connection.socket, httpAnswer(permission.status, permission.sentence));
+    inspect(connection, permission, first, { upstream: 'http', secrets: [], single: connection.by === 'http' });
   }
 
   function inspect(
-    visit: Visit,
+    connection: Connection,
     granted: Granted,
     first: Buffer,
     how: Pick<InterceptInput, 'upstream' | 'secrets'> & { authority?: Authority; base?: string; single?: boolean },
   ): void {
-    const { host, port } = visit;
+    const { host, port } = connection;
     const reason = reasonOf(granted);
     const decide = (method: string, path: string): string | null => {
       if (!granted.verdict.inspect) return null;
@@ -88,12 +88,12 @@ export function createTravel(input: TravelInput): Travel & {
       return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason, input.remedy);
     };
     let unopened = false;
-    visit.carried = reason;
-    // What ends TLS is loaded when it is needed: most sandboxes never do.
+    connection.carried = reason;
+    // Loaded on demand: most sandboxes never need TLS interception.
     const work = import('./intercept/intercept.ts')
       .then(({ intercept }) =>
         intercept({
-          client: visit.socket,
+          client: connection.socket,
           first,
           upstream: how.upstream,
           host,
@@ -101,7 +101,7 @@ export function createTravel(input: TravelInput): Travel & {
           authority: how.authority ?? null,
           roots: input.roots(),
           async dial() {
-            const opened: Opened = await passages.open(visit, granted, openPlainly);
+            const opened: Opened = await authorize.open(connection, granted, openPlainly);
             unopened = opened.kind === 'refused';
             return opened.kind === 'open'
               ? opened
@@ -113,16 +113,16 @@ export function createTravel(input: TravelInput): Travel & {
           anyPath: !granted.verdict.inspect,
           single: how.single === true,
           count(direction, bytes) {
-            if (direction === 'out') return visit.out(bytes);
-            visit.in(bytes);
+            if (direction === 'out') return connection.out(bytes);
+            connection.in(bytes);
             return true;
           },
           onRequest({ method, path, status, refused, bytesOut, bytesIn, ms }) {
-            // What could not be opened has been written down as it was tried.
+            // The failed open has already been logged.
             if (unopened) return void (unopened = false);
             const why = refused ?? (status === null ? 'no answer came' : `${reason}; answered ${status}`);
             const ours = status === null || (refused !== null && status >= 500);
-            visit.request({
+            connection.request({
               method,
               path: path.slice(0, PATH_SHOWN),
               verdict: ours ? 'failed' : refused === null ? 'allowed' : 'denied',
@@ -134,8 +134,8 @@ export function createTravel(input: TravelInput): Travel & {
           },
         }),
       )
-      .then(() => visit.finish('allowed', reason));
-    visit.guard(work);
+      .then(() => connection.finish('allowed', reason));
+    connection.guard(work);
   }
 
   return {
@@ -143,12 +143,12 @@ export function createTravel(input: TravelInput): Travel & {
     plainHttp: (...args) => args[0].guard(plainHttp(...args)),
     settled: input.settled,
     isToken: input.isToken,
-    endpoint: (visit, granted, first, base, secrets) =>
-      inspect(visit, granted, first, { upstream: 'https', secrets, base }),
+    endpoint: (connection, granted, first, base, secrets) =>
+      inspect(connection, granted, first, { upstream: 'https', secrets, base }),
   };
 }
 
-/** What ends TLS, or reads HTTP, reads in its own way. */
+/** Interception and HTTP parsing read the socket in their own way. */
 function openPlainly(address: string, port: number): Socket {
   return connect({ host: address, port, allowHalfOpen: true, noDelay: true });
 }
@@ -157,15 +157,15 @@ export function reasonOf({ verdict }: Granted): string {
   return `allowed by ${verdict.rule.host} (${verdict.rule.origin})`;
 }
 
-/** The client did not wait. */
-export function gone(visit: Visit, origin: Socket): boolean {
-  if (!visit.socket.destroyed) return false;
+/** True if the client disconnected while the origin was being dialled. */
+export function gone(connection: Connection, origin: Socket): boolean {
+  if (!connection.socket.destroyed) return false;
   origin.destroy();
-  visit.finish('failed', GONE);
+  connection.finish('failed', GONE);
   return true;
 }
 
-function drop(visit: Visit, problem: string): void {
-  visit.finish('denied', problem);
-  visit.socket.destroy();
+function drop(connection: Connection, problem: string): void {
+  connection.finish('denied', problem);
+  connection.socket.destroy();
 }

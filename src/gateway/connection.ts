@@ -1,27 +1,27 @@
 // gateway/connection.ts: one connection from inside, from its first byte to its line in the log.
-// Invariant: each visit is written down exactly once, whatever becomes of it; one that is looked into, request by request.
+// Invariant: each connection is logged exactly once, however it ends; an inspected one has a line for each request instead.
 import type { Socket } from 'node:net';
 import type { Decision, Entrance } from '../protocol/network.ts';
 import type { Budget, Refusal } from './limits.ts';
 import type { Counter } from './front/relay.ts';
 
-export interface Visit extends Counter {
+export interface Connection extends Counter {
   readonly socket: Socket;
   by: Entrance;
   host: string;
   port: number;
   address: string | undefined;
   unknown: boolean;
-  /** Resolves when it is known who asks, or cannot be found out soon: whoever is refused may be gone the next moment. */
+  /** Resolves with the asking program, or with undefined after `patienceMs`. A refused program may exit the next moment. */
   identified(patienceMs: number): Promise<string | undefined>;
-  /** Why it was let through, once it was: what its line says if everything ends at once. */
+  /** Why it was allowed, once it was: the reason to log if the gateway closes. */
   carried: string | undefined;
-  /** One request of a connection that is looked into. */
+  /** Logs one request of an inspected connection. */
   request(line: RequestLine): void;
-  /** The first call counts, unless requests have been written down. */
+  /** Logs the connection. Later calls, and calls after a logged request, do nothing. */
   finish(verdict: Decision['verdict'], reason: string): void;
   readonly firstWordsMs: number;
-  /** A mistake of ours ends this connection and no other. */
+  /** An internal error in `work` ends this connection and no other. */
   guard(work: Promise<unknown>): void;
 }
 
@@ -30,33 +30,33 @@ export type RequestLine = Pick<Decision, 'verdict' | 'reason' | 'bytesOut' | 'by
   readonly path: string;
 };
 
-export interface Visits {
-  /** `who` it is, where no look at the processes of the sandbox would tell. null: there are too many; it has been told so. */
-  welcome(socket: Socket, by: Entrance, who?: string): Visit | null;
-  /** The first bytes must have come by now. */
-  settled(visit: Visit): void;
+export interface Connections {
+  /** `who`: the client's name, if no process of the sandbox is the client. null: a limit was reached; the client got an answer. */
+  welcome(socket: Socket, by: Entrance, who?: string): Connection | null;
+  /** Ends the deadline for the client's first bytes. */
+  settled(connection: Connection): void;
   readonly open: number;
   close(): void;
 }
 
-/** So many that were one too many are told so; more than that only find the door closed, or they would be too many again. */
+/** So many clients over a limit get an answer. Further ones are only closed, or the answers would exceed the limit again. */
 const MOST_TURNED_AWAY = 64;
 
-export interface VisitsInput {
+export interface ConnectionsInput {
   readonly run: string;
   readonly budget: Budget;
   readonly now: () => number;
   readonly log: (decision: Decision) => void;
   readonly onLimit: (refusal: Refusal) => void;
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
-  /** Whoever connects and says nothing, or says it letter by letter, is sent away after this. */
+  /** A client that has not named its destination by now, because it is silent or slow, is disconnected. */
   readonly firstWordsMs: number;
   readonly tell: (socket: Socket, by: Entrance, reason: string) => void;
 }
 
 type Line = { -readonly [Name in keyof Decision]: Decision[Name] };
 
-/** 2026-03-04T05:06:07.089Z; most of it is the same for a second. */
+/** 2026-03-04T05:06:07.089Z. The text up to the second is cached. */
 function createTime(): (ms: number) => string {
   let second = NaN;
   let text = '';
@@ -67,22 +67,22 @@ function createTime(): (ms: number) => string {
   };
 }
 
-export function createVisits(input: VisitsInput): Visits {
+export function createConnections(input: ConnectionsInput): Connections {
   const { budget, now } = input;
-  const all = new Set<Visit>();
-  const young = new Map<Visit, number>();
+  const all = new Set<Connection>();
+  const undecided = new Map<Connection, number>();
   const turnedAway = new Set<Socket>();
   /** Lines that wait for the name of a program. */
   const late = new Set<() => void>();
-  const askers = createAskers(input.who, now);
+  const lookups = createLookups(input.who, now);
   const timeOf = createTime();
   let closed = false;
-  // Ordered by time: who came first is due first.
+  // The map is ordered by time, so the first connection is due first.
   const sweep = setInterval(() => {
-    for (const [visit, since] of young) {
+    for (const [connection, since] of undecided) {
       if (now() - since < input.firstWordsMs) return;
-      visit.finish('failed', 'it did not say where to in time');
-      visit.socket.destroy();
+      connection.finish('failed', 'it did not say where to in time');
+      connection.socket.destroy();
     }
   }, 1000).unref();
 
@@ -95,7 +95,7 @@ export function createVisits(input: VisitsInput): Visits {
 
   return {
     welcome(socket, by, who) {
-      // Errors tell nothing that 'close' does not.
+      // 'close' follows every error.
       socket.on('error', () => undefined);
       if (closed) {
         socket.destroy();
@@ -108,19 +108,19 @@ export function createVisits(input: VisitsInput): Visits {
         return null;
       }
       const startedMs = now();
-      // Asking for the port is a call to the kernel.
-      const program = who !== undefined ? Promise.resolve(who) : askers.ask(socket.remotePort);
+      // Reading the port is a system call.
+      const program = who !== undefined ? Promise.resolve(who) : lookups.ask(socket.remotePort);
       let bytesOut = 0;
       let bytesIn = 0;
-      let told = false;
-      // Filled in one by one: there are thousands of these in a second, and objects made of objects are slow.
+      let logged = false;
+      // Fields are set one by one: thousands of lines are written in a second, and object spreads are slow.
       const put = (line: Line): void => {
         line.run = input.run;
-        line.by = visit.by;
-        line.host = visit.host;
-        line.port = visit.port;
-        if (visit.unknown) line.unknown = true;
-        if (visit.address !== undefined) line.address = visit.address;
+        line.by = connection.by;
+        line.host = connection.host;
+        line.port = connection.port;
+        if (connection.unknown) line.unknown = true;
+        if (connection.address !== undefined) line.address = connection.address;
         if (program === null || closed) return input.log(line);
         const writeLate = (asked?: string): void => {
           if (!late.delete(writeLate)) return;
@@ -130,7 +130,7 @@ export function createVisits(input: VisitsInput): Visits {
         late.add(writeLate);
         void program.then(writeLate);
       };
-      const visit: Visit = {
+      const connection: Connection = {
         socket,
         by,
         host: '',
@@ -145,7 +145,7 @@ export function createVisits(input: VisitsInput): Visits {
           const spent = budget.spent();
           if (spent !== null) {
             input.onLimit(spent);
-            visit.finish('denied', spent.reason);
+            connection.finish('denied', spent.reason);
           }
           return false;
         },
@@ -158,7 +158,7 @@ export function createVisits(input: VisitsInput): Visits {
               ]),
         in: (bytes) => void (bytesIn += bytes),
         request({ method, path, verdict, reason, bytesOut: sent, bytesIn: received, ms }) {
-          told = true;
+          logged = true;
           const at = timeOf(now() - ms);
           put({
             at,
@@ -176,15 +176,15 @@ export function createVisits(input: VisitsInput): Visits {
           });
         },
         finish(verdict, reason) {
-          if (told) return;
-          told = true;
-          young.delete(visit);
+          if (logged) return;
+          logged = true;
+          undecided.delete(connection);
           const ms = Math.round(now() - startedMs);
           put({ at: timeOf(startedMs), run: '', by, host: '', port: 0, verdict, reason, bytesOut, bytesIn, ms });
         },
         guard(work) {
           work.catch((error: unknown) => {
-            visit.finish(
+            connection.finish(
               'failed',
               `a mistake of the gateway itself (${error instanceof Error ? error.name : 'unknown'})`,
             );
@@ -192,16 +192,16 @@ export function createVisits(input: VisitsInput): Visits {
           });
         },
       };
-      all.add(visit);
-      young.set(visit, startedMs);
+      all.add(connection);
+      undecided.set(connection, startedMs);
       socket.on('close', () => {
-        all.delete(visit);
+        all.delete(connection);
         budget.release();
-        if (young.has(visit)) visit.finish('failed', 'it went away before it said where to');
+        if (undecided.has(connection)) connection.finish('failed', 'it went away before it said where to');
       });
-      return visit;
+      return connection;
     },
-    settled: (visit) => void young.delete(visit),
+    settled: (connection) => void undecided.delete(connection),
     get open() {
       return all.size;
     },
@@ -209,26 +209,26 @@ export function createVisits(input: VisitsInput): Visits {
       closed = true;
       clearInterval(sweep);
       for (const write of late) write();
-      // Whoever closes us closes the log next: no line may come later.
-      for (const visit of all) {
-        if (visit.carried === undefined) visit.finish('failed', 'the sandbox has ended');
-        else visit.finish('allowed', visit.carried);
-        visit.socket.destroy();
+      // The caller closes the log next, so no line may come later.
+      for (const connection of all) {
+        if (connection.carried === undefined) connection.finish('failed', 'the sandbox has ended');
+        else connection.finish('allowed', connection.carried);
+        connection.socket.destroy();
       }
       for (const socket of turnedAway) socket.destroy();
     },
   };
 }
 
-// To find the program behind a connection takes a look at every process inside: not for more than a few in a second.
+// Finding the program behind a connection reads every process inside, so only a few lookups are made in a second.
 const LOOKS_PER_SECOND = 10;
-// The kernel goes through all connections of the machine for a look, those closed within the last minute included. What all looks
-// together take is held to a small share of the time, with enough in hand for whoever comes now and then.
+// For a lookup the kernel walks all connections of the machine, also those closed within the last minute. All lookups together
+// get a small share of the time, with a reserve for occasional connections.
 const IN_HAND_MS = 1000;
 const SHARE = 0.05;
 
-function createAskers(
-  who: VisitsInput['who'],
+function createLookups(
+  who: ConnectionsInput['who'],
   now: () => number,
 ): { ask(peerPort: number | undefined): Promise<string | undefined> | null } {
   let second = 0;

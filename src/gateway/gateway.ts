@@ -1,5 +1,5 @@
-// gateway/gateway.ts: the only way out of a sandbox. Doors bring connections in; each is decided, carried and written down.
-// Invariant: one decision function for every door; when the gateway is closed, every connection is.
+// gateway/gateway.ts: the only way out of a sandbox. It decides, carries and logs each connection of its listeners.
+// Invariant: one decision function for every listener; closing the gateway closes every connection.
 import type { Socket } from 'node:net';
 import { readBareHost } from '../protocol/host-name.ts';
 import {
@@ -17,44 +17,37 @@ import type { Authority } from './intercept/certificate.ts';
 import { createDialer, type DialUpstream } from './dial/dial.ts';
 import { serveEndpoint, serveTls, serveWeb } from './front/name-listeners.ts';
 import { serveProxy } from './front/front.ts';
-import type { LiveSecret } from './intercept/intercept.ts';
 import { createBudget, type Refusal } from './limits.ts';
 import { createNames, type Names } from './front/names.ts';
-import { createPassages, GONE } from './authorize.ts';
+import { createAuthorize, GONE } from './authorize.ts';
 import { openOrigin } from './front/own-buffer.ts';
 import { createResolver } from './dial/resolve.ts';
 import { compileRules, type Verdict } from './rules.ts';
 import { SOCKS, socksReply } from './front/socks5.ts';
-import { createTravel, gone } from './carry.ts';
-import { carry } from './tunnel.ts';
-import { createVisits, type Visit } from './connection.ts';
+import { createCarry, gone } from './carry.ts';
+import { relayTunnel } from './tunnel.ts';
+import { createConnections, type Connection } from './connection.ts';
+import { type BoundSecret } from './values.ts';
 
-/** A secret whose value is known, and where it may go. */
-export interface BoundSecret extends LiveSecret {
-  readonly host: string;
-  readonly port: number;
-  readonly viaEndpoint: boolean;
-}
-
-export type GatewayDoor =
+export type GatewayListener =
   | { readonly kind: 'proxy' | 'tls' | 'web' | 'endpoint' }
   | { readonly kind: 'tcp'; readonly grant: TcpGrant };
 
-/** Where the doors stand: on the loopback of the sandbox, or before the containers of its engine. Rules are the same. */
+/** The side of a listener: the loopback of the sandbox, or the egress network of nested Docker. The rules are the same. */
 export type Origin = 'sandbox' | 'containers';
 
 export interface GatewayInput {
   readonly run: string;
   readonly policy: NetworkPolicy;
-  /** Built-in ones included. */
+  /** All rules, built-in ones included. */
   readonly rules: readonly NetworkRule[];
   readonly secrets: readonly BoundSecret[];
   readonly upstreams: readonly DialUpstream[];
   readonly authority: Authority | null;
-  /** Whom an origin's certificate must come from, where its TLS is ended here. */
+  /** The authorities that may sign an origin's certificate where TLS ends here. */
   readonly roots: () => readonly string[];
   readonly ownAddresses: () => readonly string[];
-  /** The addresses inside of the names of tcp grants. */
+  /** Addresses inside the sandbox for the names of tcp grants. */
   readonly grantAddresses: ReadonlyMap<string, string>;
   readonly log: (decision: Decision) => void;
   readonly onLimit: (refusal: Refusal) => void;
@@ -62,17 +55,17 @@ export interface GatewayInput {
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
   readonly isToken: ((given: string) => boolean) | null;
   readonly now: () => number;
-  /** How the user can allow a host; by itself with `ags allow`. */
+  /** How the user can allow a host; the default is `ags allow`. */
   readonly remedy?: Remedy;
-  /** How long a client may take to say where to, and an origin to answer. */
+  /** How long a client may take to name its destination, and an origin to answer. */
   readonly waits?: { readonly firstWordsMs?: number; readonly connectMs?: number };
 }
 
 export interface Gateway {
-  enter(door: GatewayDoor, socket: Socket, from?: Origin): void;
-  /** What a program inside asks the name service; null: no answer. */
+  enter(listener: GatewayListener, socket: Socket, from?: Origin): void;
+  /** Answers a DNS query from inside; null: no answer. */
   answerName(question: Buffer, from?: Origin): Buffer | null;
-  /** In force from now on; open connections stay as they are. */
+  /** In force from now on; open connections stay open. */
   setRules(rules: readonly NetworkRule[]): void;
   readonly rules: readonly NetworkRule[];
   readonly asks: readonly Ask[];
@@ -105,26 +98,26 @@ export function createGateway(input: GatewayInput): Gateway {
       ? createAsks({ seconds: policy.askSeconds, now, decide: (h, p) => rules.connect(h, p), onAsk: input.onAsk })
       : null;
   const { run, onLimit, who, remedy = ASK_AGS } = input;
-  const visits = createVisits({ run, budget, now, log, onLimit, who, firstWordsMs, tell });
-  const passages = createPassages({ rules: () => rules, asks, dialer, remedy });
+  const connections = createConnections({ run, budget, now, log, onLimit, who, firstWordsMs, tell });
+  const authorize = createAuthorize({ rules: () => rules, asks, dialer, remedy });
   const noted = { sinceMs: -Infinity, names: new Set<string>() };
   const names: Readonly<Record<Origin, Names>> = {
     sandbox: createNames({ allowed: mayBeNamed, fixed: input.grantAddresses, first: '127.64.0.1' }),
     containers: createNames({ allowed: mayBeNamed, fixed: new Map(), first: FIRST_CONTAINER_NAME }),
   };
-  const travel = createTravel({
-    passages,
+  const carry = createCarry({
+    authorize,
     rules: () => rules,
     secretsFor: (host, port) =>
       input.secrets.filter((secret) => secret.host === host && secret.port === port && !secret.viaEndpoint),
     authority: input.authority,
     roots: input.roots,
-    settled: visits.settled,
+    settled: connections.settled,
     isToken: input.isToken,
     remedy,
   });
 
-  /** While unknown hosts are asked about, their names have to lead somewhere. */
+  /** While the user can be asked about unknown hosts, their names must resolve. */
   function mayBeNamed(host: string): boolean {
     if (rules.knows(host)) return true;
     const verdict = rules.connect(host, 443);
@@ -133,8 +126,8 @@ export function createGateway(input: GatewayInput): Gateway {
     return false;
   }
 
-  // A program that does not know of the proxy asks for a name first, and that is all anyone sees of it. Asking costs a
-  // program nothing, so only so many are noted: they must not push everything else out of the log.
+  // A program that does not use the proxy looks a name up first, and the log shows nothing else of it. Lookups cost the program
+  // nothing, so their number in the log is limited: they must not push out other lines.
   function noteName(host: string, verdict: Verdict): void {
     const at = now();
     if (Math.abs(at - noted.sinceMs) >= NAMES_NOTED_MS) {
@@ -158,42 +151,42 @@ export function createGateway(input: GatewayInput): Gateway {
     });
   }
 
-  async function enterGrant(visit: Visit, grant: TcpGrant): Promise<void> {
-    visits.settled(visit);
-    visit.host = grant.host;
-    visit.port = grant.hostPort;
+  async function enterGrant(connection: Connection, grant: TcpGrant): Promise<void> {
+    connections.settled(connection);
+    connection.host = grant.host;
+    connection.port = grant.hostPort;
     const kind = readBareHost(grant.host)?.kind ?? 'name';
     const opened = await dialer.dial(
       { host: grant.host, port: grant.hostPort, kind, granted: true, exact: true },
       openOrigin,
-      visit.socket,
+      connection.socket,
     );
     if (opened.kind === 'refused') {
-      visit.finish('failed', visit.socket.destroyed ? GONE : opened.reason);
-      return void visit.socket.destroy();
+      connection.finish('failed', connection.socket.destroyed ? GONE : opened.reason);
+      return void connection.socket.destroy();
     }
     opened.socket.on('error', () => undefined);
-    if (gone(visit, opened.socket)) return;
-    visit.address = opened.address;
-    carry(visit, opened, Buffer.alloc(0), `tcp grant ${grant.name} (${grant.origin})`, 'any');
+    if (gone(connection, opened.socket)) return;
+    connection.address = opened.address;
+    relayTunnel(connection, opened, Buffer.alloc(0), `tcp grant ${grant.name} (${grant.origin})`, 'any');
   }
 
   return {
-    enter(door, socket, from = 'sandbox') {
+    enter(listener, socket, from = 'sandbox') {
       const who = from === 'containers' ? 'a container' : undefined;
-      const visit = visits.welcome(socket, ENTRANCES[door.kind], who);
-      if (visit === null) return;
-      switch (door.kind) {
+      const connection = connections.welcome(socket, ENTRANCES[listener.kind], who);
+      if (connection === null) return;
+      switch (listener.kind) {
         case 'proxy':
-          return serveProxy(visit, travel);
+          return serveProxy(connection, carry);
         case 'tls':
-          return serveTls(visit, names[from], travel);
+          return serveTls(connection, names[from], carry);
         case 'web':
-          return serveWeb(visit, names[from], travel);
+          return serveWeb(connection, names[from], carry);
         case 'endpoint':
-          return serveEndpoint(visit, input.secrets, passages, travel);
+          return serveEndpoint(connection, input.secrets, authorize, carry);
         case 'tcp':
-          return visit.guard(enterGrant(visit, door.grant));
+          return connection.guard(enterGrant(connection, listener.grant));
       }
     },
     answerName: (question, from = 'sandbox') => names[from].answer(question),
@@ -208,11 +201,11 @@ export function createGateway(input: GatewayInput): Gateway {
       return asks?.list() ?? [];
     },
     get stats() {
-      return { open: visits.open, bytesOut: budget.bytesOut, decisions };
+      return { open: connections.open, bytesOut: budget.bytesOut, decisions };
     },
     close() {
       asks?.close();
-      visits.close();
+      connections.close();
       resolver.close();
     },
   };
@@ -221,7 +214,7 @@ export function createGateway(input: GatewayInput): Gateway {
 const NAMES_NOTED_MS = 60_000;
 const NAMES_NOTED = 500;
 
-const ENTRANCES: Readonly<Record<GatewayDoor['kind'], Entrance>> = {
+const ENTRANCES: Readonly<Record<GatewayListener['kind'], Entrance>> = {
   proxy: 'connect',
   tls: 'tls',
   web: 'http',
@@ -229,7 +222,7 @@ const ENTRANCES: Readonly<Record<GatewayDoor['kind'], Entrance>> = {
   tcp: 'tcp',
 };
 
-/** Who gives a secret for a host means that host to be reached. */
+/** A secret for a host implies that the host may be reached. */
 function secretRules(secrets: readonly BoundSecret[]): NetworkRule[] {
   return secrets.map(({ host, port, name }) => ({
     action: 'allow',
@@ -241,7 +234,7 @@ function secretRules(secrets: readonly BoundSecret[]): NetworkRule[] {
   }));
 }
 
-/** Too many: said in the language of whoever came, as far as that is known before the first byte. */
+/** Reports a reached limit in the client's protocol, as far as it is known before the first byte. */
 function tell(socket: Socket, by: Entrance, reason: string): void {
   if (by === 'connect' || by === 'http' || by === 'endpoint')
     return sayAndClose(socket, httpAnswer(503, `ags: refused by the network policy of this sandbox: ${reason}`));

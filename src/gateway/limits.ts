@@ -1,16 +1,16 @@
-// gateway/limits.ts: how much of the network one run may use up.
-// Invariant: what has been counted is never given back, except a connection that has ended.
+// gateway/limits.ts: how much of the network one run may use.
+// Invariant: counters only grow, except that a closed connection is no longer counted as open.
 import type { NetworkLimits } from '../protocol/network.ts';
 
 export interface Budget {
   readonly open: number;
   readonly bytesOut: number;
-  /** null: one more connection is open now. Otherwise why not; `first` the first time that this limit says no. */
+  /** null: the connection was counted as open. Otherwise the reason; `first` is set the first time this limit refuses. */
   admit(nowMs: number): Refusal | null;
   release(): void;
-  /** False: nothing more may leave. */
+  /** False: the byte limit is reached. */
   spend(bytes: number): boolean;
-  /** Why nothing more may leave, or null. */
+  /** The reason if the byte limit is reached. */
   spent(): Refusal | null;
 }
 
@@ -20,7 +20,7 @@ export interface Refusal {
   readonly first: boolean;
 }
 
-/** A second's worth may come at once, and as much again: tools start with a burst. */
+/** Twice a second's allowance may come at once: tools start with a burst. */
 const BURST = 2;
 
 export function createBudget(limits: NetworkLimits): Budget {
@@ -28,10 +28,10 @@ export function createBudget(limits: NetworkLimits): Budget {
   let bytesOut = 0;
   let tokens = limits.perSecond * BURST;
   let filledMs = 0;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const refuse = (limit: Refusal['limit'], reason: string): Refusal => {
-    const first = !told.has(limit);
-    told.add(limit);
+    const first = !reported.has(limit);
+    reported.add(limit);
     return { limit, reason, first };
   };
   const spent = (): Refusal | null =>
@@ -53,7 +53,7 @@ export function createBudget(limits: NetworkLimits): Budget {
           'connections',
           `${limits.connections} connections are open, no more are allowed (network.limits.connections)`,
         );
-      // A clock that was set back must not take away what there was.
+      // A clock that is set back must not remove tokens.
       const passedMs = Math.max(0, nowMs - filledMs);
       tokens = Math.min(limits.perSecond * BURST, tokens + (passedMs / 1000) * limits.perSecond);
       filledMs = nowMs;

@@ -1,21 +1,21 @@
 // gateway/rules.ts: may this sandbox open this connection, make this request? Pure.
-// Invariants: no rule, no connection; a deny beats every allow. Asking takes as many steps as the name has parts, however many
-// rules there are.
+// Invariants: no rule, no connection; a deny rule beats every allow rule. A decision takes as many lookups as the name has
+// parts, however many rules there are.
 import { hostAndPort } from '../protocol/host-name.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { formatRule, isNarrow } from '../protocol/network-rule.ts';
 
 export type Verdict =
-  /** `inspect`: the rules speak of methods or paths, so that each request has to be looked at. */
+  /** `inspect`: the rules name methods or paths, so the gateway must read each request. */
   | { readonly kind: 'allowed'; readonly rule: NetworkRule; readonly inspect: boolean }
-  /** `unknown`: no rule speaks of it, so that a person might still say yes. */
+  /** `unknown`: no rule covers it, so the user can still be asked. */
   | { readonly kind: 'denied'; readonly reason: string; readonly unknown: boolean };
 
 export interface Rules {
   readonly list: readonly NetworkRule[];
   connect(host: string, port: number): Verdict;
   request(host: string, port: number, method: string, path: string): Verdict;
-  /** Some port of it may be reached. */
+  /** At least one port of this host may be reached. */
   knows(host: string): boolean;
 }
 
@@ -45,7 +45,7 @@ export function compileRules(list: readonly NetworkRule[]): Rules {
   };
 }
 
-/** A deny of one port leaves the others. */
+/** A deny rule for one port leaves the other ports open. */
 function isOpen(rules: readonly NetworkRule[], port: number): boolean {
   return !rules.some((rule) => deniesAll(rule) && deniesPort(rule, port));
 }
@@ -71,7 +71,7 @@ function decideRequest(rules: readonly NetworkRule[], port: number, method: stri
   return { kind: 'denied', reason: `no rule covers ${method} of this path`, unknown: false };
 }
 
-// Who denies a host means all of it, unless another port is named.
+// A deny rule covers every port, unless it names a port other than 443.
 function deniesPort(rule: NetworkRule, port: number): boolean {
   return rule.port === 443 || rule.port === port;
 }

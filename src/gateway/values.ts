@@ -1,5 +1,5 @@
-// gateway/values.ts: reads a value that nobody inside may see from where the user keeps it.
-// Invariant: the value, and what a command printed, is in no message; a value that could break out of a header is refused.
+// gateway/values.ts: reads a secret value from where the user keeps it outside the sandbox.
+// Invariant: no message contains the value or a command's output; a value that could break out of a header is refused.
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -8,18 +8,19 @@ import { AgsError } from '../protocol/errors.ts';
 import type { ValueSource } from '../protocol/network.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
+import type { LiveSecret } from './intercept/intercept.ts';
 
-export interface ValueWorld {
+export interface ValueContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   /** How long a command may take. */
   readonly commandMs?: number;
 }
 
-export async function readValue(source: ValueSource, world: ValueWorld): Promise<string> {
-  const { value, called } = await readRaw(source, world);
+export async function readValue(source: ValueSource, context: ValueContext): Promise<string> {
+  const { value, called } = await readRaw(source, context);
   if (value === '') throw unusable(`${called} is empty.`, 'Put the value there, or take it from elsewhere.');
-  // A line break would begin a header of its own.
+  // A line break would start another header.
   if (/[\x00-\x1f\x7f]/.test(value))
     throw unusable(`${called} holds a line break or another control character.`, 'It must be a single line of text.');
   return value;
@@ -27,29 +28,29 @@ export async function readValue(source: ValueSource, world: ValueWorld): Promise
 
 interface Raw {
   readonly value: string;
-  /** How a message names where it came from, at the start of a sentence. */
+  /** The source's name for a message, at the start of a sentence. */
   readonly called: string;
 }
 
-async function readRaw(source: ValueSource, world: ValueWorld): Promise<Raw> {
+async function readRaw(source: ValueSource, context: ValueContext): Promise<Raw> {
   if ('env' in source) {
-    const value = world.env[source.env];
+    const value = context.env[source.env];
     if (value !== undefined) return { value, called: `The variable ${source.env}` };
     throw unusable(
       `The variable ${source.env} is not set.`,
       `Set it before you start ags: export ${source.env}=… Or take the value from a file, a command or the keychain.`,
     );
   }
-  if ('file' in source) return readFromFile(source.file, world.home);
-  if ('command' in source) return readFromCommand(source.command, world);
-  return readFromKeychain(source.keychain, world);
+  if ('file' in source) return readFromFile(source.file, context.home);
+  if ('command' in source) return readFromCommand(source.command, context);
+  return readFromKeychain(source.keychain, context);
 }
 
 async function readFromFile(written: string, home: string): Promise<Raw> {
   const path = written.startsWith('~/') ? join(home, written.slice(2)) : written;
   const called = `The file ${visible(written)}`;
   if (!isAbsolute(path)) throw unusable(`${called} has no full path.`, 'Write it as /… or ~/…');
-  // Without NONBLOCK a pipe would wait for a writer.
+  // Without NONBLOCK, opening a named pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: unknown) => {
     throw unusable(
       `${called} cannot be read (${errorCode(error) ?? 'error'}).`,
@@ -69,29 +70,29 @@ async function readFromFile(written: string, home: string): Promise<Raw> {
   }
 }
 
-async function readFromCommand(argv: readonly string[], world: ValueWorld): Promise<Raw> {
+async function readFromCommand(argv: readonly string[], context: ValueContext): Promise<Raw> {
   const [written = '', ...args] = argv;
-  const file = written.startsWith('~/') ? join(world.home, written.slice(2)) : written;
-  const called = `What ${visible(basename(file))} printed`;
-  const finished = await execute(file, args, world);
+  const file = written.startsWith('~/') ? join(context.home, written.slice(2)) : written;
+  const called = `The output of ${visible(basename(file))}`;
+  const finished = await execute(file, args, context);
   if (finished.failure === null) return { value: textOf(finished.stdout, called), called };
   const said = finished.stderr === '' ? '' : ` It said: ${finished.stderr}`;
-  throw unusable(`The command ${visible(file)} ${finished.failure}.${said}`, 'Run it yourself to see what it lacks.');
+  throw unusable(`The command ${visible(file)} ${finished.failure}.${said}`, 'Run it yourself to see the cause.');
 }
 
-async function readFromKeychain(entry: string, world: ValueWorld): Promise<Raw> {
+async function readFromKeychain(entry: string, context: ValueContext): Promise<Raw> {
   const slash = entry.lastIndexOf('/');
   const attributes =
     slash < 0 ? ['service', entry] : ['service', entry.slice(0, slash), 'account', entry.slice(slash + 1)];
   const called = `The keychain entry ${visible(entry)}`;
-  const finished = await execute('secret-tool', ['lookup', ...attributes], world);
+  const finished = await execute('secret-tool', ['lookup', ...attributes], context);
   if (finished.failure === null) return { value: textOf(finished.stdout, called), called };
   if (finished.missing)
     throw unusable(
       `${called} cannot be read: the program secret-tool is not installed.`,
       'Install it (Debian and Ubuntu: libsecret-tools), or take the value from a variable, a file or a command.',
     );
-  // It says nothing at all about an entry that does not exist.
+  // secret-tool prints nothing if the entry does not exist.
   const why = finished.stderr === '' ? 'does not exist' : `cannot be read: ${finished.stderr}`;
   throw unusable(`${called} ${why}.`, `Store it: secret-tool store --label=ags ${attributes.map(visible).join(' ')}`);
 }
@@ -99,14 +100,14 @@ async function readFromKeychain(entry: string, world: ValueWorld): Promise<Raw> 
 interface Executed {
   readonly stdout: Buffer;
   readonly stderr: string;
-  /** "ended with status 3"; null: it went well. */
+  /** "ended with status 3"; null: it succeeded. */
   readonly failure: string | null;
   readonly missing: boolean;
 }
 
-function execute(file: string, args: readonly string[], world: ValueWorld): Promise<Executed> {
-  // execFile closes the pipes when the time is up: a grandchild that holds them keeps nobody waiting.
-  const { env, commandMs = COMMAND_MS } = world;
+function execute(file: string, args: readonly string[], context: ValueContext): Promise<Executed> {
+  // execFile closes the pipes at the timeout, so a grandchild that holds them cannot delay this.
+  const { env, commandMs = COMMAND_MS } = context;
   const limits = { timeout: commandMs, killSignal: 'SIGKILL', maxBuffer: MOST_BYTES, encoding: 'buffer' } as const;
   return new Promise((resolve) => {
     const child = execFile(file, args, { ...limits, env, cwd: '/' }, (error, stdout, stderr) => {
@@ -118,7 +119,7 @@ function execute(file: string, args: readonly string[], world: ValueWorld): Prom
   });
 }
 
-// Not the error's own message, which repeats every argument.
+// The error's own message would repeat every argument.
 function failureOf(
   error: { code?: number | string | null; killed?: boolean; signal?: string | null },
   commandMs: number,
@@ -144,3 +145,10 @@ function unusable(message: string, hint: string, cause?: unknown): AgsError {
 
 const MOST_BYTES = 64 * 1024;
 const COMMAND_MS = 30_000;
+
+/** A secret with a known value, and the host that may receive it. */
+export interface BoundSecret extends LiveSecret {
+  readonly host: string;
+  readonly port: number;
+  readonly viaEndpoint: boolean;
+}

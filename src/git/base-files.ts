@@ -1,4 +1,4 @@
-// git/base-files.ts: what some files were in the commit a run started from, by the user's own repository.
+// git/base-files.ts: reads files of the commit that a run started from, from the user's repository.
 import { userGit } from './host-git.ts';
 
 export interface BaseFile {
@@ -28,7 +28,7 @@ export async function baseFiles(input: {
   return found;
 }
 
-/** null: the repository does not have it. */
+/** Returns null if the repository does not have it. */
 export async function readBaseFile(input: { project: string; home: string; oid: string }): Promise<Buffer | null> {
   const blob = await userGit(['cat-file', 'blob', input.oid], { cwd: input.project, home: input.home });
   return blob.exitCode === 0 ? blob.stdout : null;

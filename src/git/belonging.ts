@@ -1,14 +1,14 @@
-// git/belonging.ts: does a git directory belong to the work tree that leads to it? A project may have come as an archive, whose
-// .git was made by somebody else and may name any repository of the user's.
-// Invariant: what lies outside of the project is believed only if it names the project in turn, which nobody but its owner
-// can have written there: git does so for linked worktrees (worktrees/<id>/gitdir) and for submodules (core.worktree).
+// git/belonging.ts: checks that a git directory belongs to the work tree that leads to it. A project may come from an archive whose
+// .git a stranger made, and which may name any repository of the user.
+// Invariant: a git directory outside the project is trusted only if it names the project in turn, because only its owner can have
+// written that. Git does so for linked worktrees (worktrees/<id>/gitdir) and for submodules (core.worktree).
 import { lstatSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 
 export interface Claim {
-  /** All three without symbolic links in them. */
+  /** All three paths are free of symbolic links. */
   readonly root: string;
   readonly gitDir: string;
   readonly commonDir: string;
@@ -16,7 +16,7 @@ export interface Claim {
   readonly worktree: string | undefined;
 }
 
-/** Throws unless git's own files say on both sides that they belong together. */
+/** Throws unless git's own files on both sides name each other. */
 export function requireBelonging(claim: Claim): void {
   const { root, gitDir, commonDir } = claim;
   const dotGit = join(root, '.git');
@@ -30,7 +30,7 @@ export function requireBelonging(claim: Claim): void {
     requireOwnLinks(base, name);
 }
 
-/** A linked worktree: the entry in the main repository names this very .git. */
+/** A linked worktree: the main repository names exactly this .git. */
 function isLinked({ root, gitDir, commonDir }: Claim): boolean {
   if (dirname(gitDir) !== join(commonDir, 'worktrees')) return false;
   const pointer = readText(join(gitDir, 'gitdir'));
@@ -39,12 +39,12 @@ function isLinked({ root, gitDir, commonDir }: Claim): boolean {
   return basename(named) === '.git' && realPath(dirname(named)) === root;
 }
 
-/** A submodule, or a separate git directory that was told where its work tree is. */
+/** A submodule, or a separate git directory whose settings name this work tree. */
 function isNamed({ root, gitDir, worktree }: Claim): boolean {
   return worktree !== undefined && realPath(resolve(gitDir, worktree)) === root;
 }
 
-/** Names and ids of another repository's branches would be read through a link as if they were its own. */
+/** Refuses links that lead outside: through one, git would read the branches of another repository as its own. */
 function requireOwnLinks(base: string, name: string): void {
   const path = join(base, name);
   const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -63,7 +63,7 @@ function readText(path: string): string | null {
   return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true ? readFileSync(path, 'utf8').trim() : null;
 }
 
-/** null: there is nothing, or nothing that may be looked at. */
+/** Returns null if nothing is there, or if it may not be read. */
 export function realPath(path: string): string | null {
   try {
     return realpathSync.native(path);
@@ -89,7 +89,7 @@ function foreign({ root, gitDir, commonDir }: Claim): AgsError {
       hint:
         gitDir === commonDir && !other
           ? `If you have put it there yourself: git config core.worktree ${visible(root)}`
-          : 'A linked worktree that was moved is mended by: git worktree repair\nIf it is none, somebody else made this .git: remove it, and use the files without it.',
+          : 'A linked worktree that was moved is mended by: git worktree repair\nIf it is no linked worktree, a stranger made this .git: remove it, and use the files without it.',
     },
   );
 }

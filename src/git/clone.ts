@@ -1,5 +1,5 @@
-// git/clone.ts: the one time that git may use the network: a clone that the user asked for, with the user's settings and credentials.
-// Invariant: only protocols that name no command; no question is asked where nobody can answer; no hook of a template runs.
+// git/clone.ts: clones a repository for the user, with the user's settings and credentials: the only use of git with the network.
+// Invariant: only protocols that name no command are allowed, git never prompts without a terminal, and no template hook runs.
 import { spawn } from 'node:child_process';
 import { withStreams } from '../lib/process/process.ts';
 

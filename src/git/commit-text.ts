@@ -1,5 +1,5 @@
-// git/commit-text.ts: commits as text. Those we make are written word for word, so that no setting and no variable has a say in
-// them; those of an agent are read as the hostile text they are.
+// git/commit-text.ts: writes and reads commits as text. ags writes every byte of its commits itself, so no setting or variable
+// affects them; it treats an agent's commits as hostile text.
 import { isUtf8 } from 'node:buffer';
 import { stagingGit } from './host-git.ts';
 
@@ -11,13 +11,13 @@ export interface Person {
 export interface CommitParts {
   readonly tree: string;
   readonly parents: readonly string[];
-  /** As git writes it: name <email> seconds zone. */
+  /** In git's form: name <email> seconds zone. */
   readonly author: string;
   readonly committer: string;
   readonly message: string;
 }
 
-/** Stores it and returns its id. */
+/** Stores the commit and returns its id. */
 export async function writeCommit(staging: string, parts: CommitParts): Promise<string> {
   const text = [
     `tree ${parts.tree}`,
@@ -34,7 +34,7 @@ export async function writeCommit(staging: string, parts: CommitParts): Promise<
   return stored.stdout.toString('latin1').trim();
 }
 
-/** null: it has other headers (a signature, an encoding), is not text, or holds characters that a terminal would obey. */
+/** Returns null if it has other headers (a signature, an encoding), is not text, or holds control characters. */
 export function readCommit(bytes: Buffer): CommitParts | null {
   if (!isUtf8(bytes) || bytes.length > 256 * 1024) return null;
   const text = bytes.toString('utf8');
@@ -67,7 +67,7 @@ export function signature(person: Person, at: Date): string {
   return `${clean(person.name)} <${clean(person.email).replaceAll(' ', '')}> ${Math.floor(at.getTime() / 1000)} ${zone}`;
 }
 
-/** Without anything that would end the line, or could not be seen. */
+/** Removes line ends and invisible characters. */
 export function oneLine(text: string, longest = 1000): string {
   const line = text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -78,18 +78,18 @@ export function oneLine(text: string, longest = 1000): string {
   return letters.length > longest ? `${letters.slice(0, longest - 1).join('')}…` : line;
 }
 
-/** A text, and below it what belongs to it, one line each: "Ags-Task: fix-1a2b". */
+/** Appends trailers to a message, one line each: "Ags-Task: fix-1a2b". */
 export function withTrailers(message: string, trailers: readonly (readonly [string, string])[]): string {
   const kept = message
     .replaceAll(/[^\P{Cc}\n\t]|[\p{Cs}]/gu, '')
     .split('\n')
-    // Nobody but us says such things.
+    // Only ags itself may write these trailers.
     .filter((line) => !/^ags-(goal|task|run|agent):/i.test(line))
     .join('\n')
     .trim();
   const lines = trailers.map(([key, value]) => `${key}: ${oneLine(value)}`);
   const last = kept.slice(kept.lastIndexOf('\n\n') + 2).split('\n');
-  // What the agent wrote may end in such lines as well: they stay together.
+  // The agent's message may end in trailers too; git wants all of them in one block.
   const together = kept.includes('\n\n') && last.every((line) => /^[A-Za-z][A-Za-z-]*: \S/.test(line));
   return `${kept === '' ? 'Work of an agent' : kept}${together ? '\n' : '\n\n'}${lines.join('\n')}\n`;
 }

@@ -1,13 +1,12 @@
-// git/copy-real.ts: copies out of a git directory that somebody else may have packed.
-// Invariant: only files and directories that are there themselves. A link could name any file of the user's, and a pipe would
-// never end.
+// git/copy-real.ts: copies out of a git directory that a stranger may have packed.
+// Invariant: it copies only real files and directories. A link could name any file of the user, and reading a pipe would never end.
 import { constants, copyFileSync, lstatSync, mkdirSync, readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
 
-/** The file or directory `name` below `from`, to the same name below `to`. Whatever else it is, nothing. */
+/** Copies the file or directory `name` below `from` to the same name below `to`. Copies nothing else, such as links. */
 export function copyReal(from: string, name: string, to: string): void {
   const stat = realStat(from, name);
   if (stat?.isFile() === true) copyFile(join(from, name), join(to, name));
@@ -29,12 +28,12 @@ function copyFile(from: string, to: string): void {
   }
 }
 
-/** Its path, if it is a file. */
+/** Returns its path if it is a real file. */
 export function realFile(from: string, name: string): string | null {
   return realStat(from, name)?.isFile() === true ? join(from, name) : null;
 }
 
-/** Undefined also if one of the directories on the way to it is a link. */
+/** Undefined also if a directory of its path is a link. */
 function realStat(from: string, name: string): Stats | undefined {
   const names = name.split('/');
   for (let i = 1; i < names.length; i++)

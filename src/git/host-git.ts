@@ -1,6 +1,6 @@
-// git/host-git.ts: the only way git is started on the host.
-// Invariant: only on repositories that no sandbox can write (the user's own, or our bare staging), never with a hook, a
-// file-system monitor, a prompt or a network in reach.
+// git/host-git.ts: the only place that starts git on the host.
+// Invariant: git runs only on repositories that no sandbox can write (the user's own, or our bare staging), and never with a
+// hook, a file-system monitor, a prompt or a network.
 import { run, type Finished, type RunOptions } from '../lib/process/process.ts';
 import { AgsError } from '../protocol/errors.ts';
 
@@ -21,8 +21,8 @@ const BASE_ENV = {
   PATH: '/usr/local/bin:/usr/bin:/bin',
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
-  // A repository may call itself partial, with a command as the place to fetch from. Its settings can overrule
-  // protocol.allow and an older git knows no GIT_NO_LAZY_FETCH, but nothing overrules this list.
+  // A repository may claim to be a partial clone and name a command to fetch from. Its settings can override
+  // protocol.allow, and an older git ignores GIT_NO_LAZY_FETCH, but nothing overrides this list.
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
@@ -37,14 +37,14 @@ async function runGit(argv: readonly string[], options: RunOptions): Promise<Fin
   return finished;
 }
 
-/** Whatever it had to say is not known, which is something else than no. */
+/** A killed git gave no answer, which must not be taken for "no". */
 export function killedGit(): AgsError {
-  return new AgsError('program.killed', 'git was killed before it was done.', {
+  return new AgsError('program.killed', 'git was killed before it finished.', {
     hint: 'Perhaps the machine ran out of memory. Try again.',
   });
 }
 
-/** The user's repository, with the user's own settings. Reads only. */
+/** Runs git on the user's repository, with the user's settings. Reads only. */
 export function userGit(
   args: readonly string[],
   options: { cwd: string; home: string; configHome?: string | undefined; input?: Buffer; timeoutMs?: number },
@@ -62,7 +62,7 @@ export function userGit(
   });
 }
 
-/** A bare repository of ours, with no settings but these. */
+/** Runs git on a bare repository of ours, with only these settings. */
 export function stagingGit(
   gitDir: string,
   args: readonly string[],
@@ -75,7 +75,7 @@ export function stagingGit(
   });
 }
 
-/** Files of a commit, written by us into a directory of ours: the same repository, with a work tree and an index of our choice. */
+/** Writes files of a commit into a directory of ours: runs git on the same repository with our own work tree and index. */
 export function checkoutGit(
   place: { gitDir: string; workTree: string; index: string; settings: readonly string[] },
   args: readonly string[],

@@ -1,9 +1,9 @@
-// git/ignored.ts: which paths the rules of a project ignore, and which files git tracks all the same.
-// `check-ignore` ends at the first path it does not like: one that looks like a pattern, one in a submodule, one behind a
-// symbolic link. So every path is given as "./path", no index is read, and what was deleted is asked where it still exists.
+// git/ignored.ts: finds the paths that a project's rules ignore, and the files that git tracks.
+// `check-ignore` stops at the first path it rejects: one that looks like a pattern, one in a submodule, one behind a symbolic
+// link. So every path is given as "./path", no index is read, and deleted paths are checked where they still exist.
 import { userGit } from './host-git.ts';
 
-/** git opens these wherever it goes, and would wait at a pipe for ever. */
+/** Git opens these files in every directory, and would wait forever at a named pipe. */
 export const READ_BY_GIT = /(^|\/)\.git(ignore|attributes)$/;
 
 export const CHECK_IGNORE = ['check-ignore', '--no-index', '-z', '--stdin'] as const;
@@ -26,7 +26,7 @@ interface OwnTree {
   readonly configHome: string | undefined;
 }
 
-/** By the user's own files. None if git does not want to answer: what is not ignored is shown. */
+/** Applies the user's own rules. If git fails, nothing counts as ignored, so everything is shown. */
 export async function ignoredOnHost(tree: OwnTree, paths: readonly string[]): Promise<string[]> {
   if (paths.length === 0) return [];
   const answer = await userGit(CHECK_IGNORE, {
@@ -34,13 +34,13 @@ export async function ignoredOnHost(tree: OwnTree, paths: readonly string[]): Pr
     home: tree.home,
     configHome: tree.configHome,
     input: ignoreInput(paths),
-    // Rules may be a pipe, for which git waits.
+    // A rule file may be a named pipe, at which git waits.
     timeoutMs: 30_000,
   });
   return answer.exitCode === 0 ? parseIgnored(answer.stdout) : [];
 }
 
-/** Files in the index, and in those of submodules. */
+/** Files in the index, including those of submodules. */
 export async function trackedFiles(tree: OwnTree): Promise<ReadonlySet<string>> {
   const at = { cwd: tree.project, home: tree.home, configHome: tree.configHome };
   const deep = await userGit(['ls-files', '-z', '--recurse-submodules'], at);

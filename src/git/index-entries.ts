@@ -1,4 +1,4 @@
-// git/index-entries.ts: entries of a work tree's index: what they are, and to set some of them. Nothing is read from the work tree.
+// git/index-entries.ts: reads and sets entries of a work tree's index. Reads nothing from the work tree.
 import { cannotWrite, ownerGit } from './owner-git.ts';
 
 export interface IndexEntry {
@@ -29,7 +29,7 @@ export async function readIndex(gitDir: string): Promise<IndexListing> {
   return { entries, special, unmerged };
 }
 
-/** null: no entry. Those that are not named stay as they are. */
+/** An entry of null is removed. Entries that are not named stay unchanged. */
 export async function setEntries(
   { gitDir, path: cwd }: { readonly gitDir: string; readonly path: string },
   entries: readonly { readonly path: string; readonly entry: IndexEntry | null }[],
@@ -37,14 +37,14 @@ export async function setEntries(
 ): Promise<void> {
   if (entries.length === 0) return;
   const zero = '0'.repeat(entries.find((one) => one.entry !== null)?.entry?.oid.length ?? 40);
-  // What goes comes first: a file may take the place of a directory.
+  // Removals come first: a file may replace a directory.
   const ordered = [...entries.filter((one) => one.entry === null), ...entries.filter((one) => one.entry !== null)];
   const lines = ordered.map(({ path, entry }) => `${entry?.mode ?? '0'} ${entry?.oid ?? zero}\t${path}\0`).join('');
   const set = await ownerGit(gitDir, ['update-index', '-z', '--index-info'], {
     input: Buffer.from(lines),
     env: await withoutFilters(gitDir),
-    // Entries that were written in the same moment as the index are looked at again, or an edit of that moment would be
-    // taken for none: git finds the files by their names from here.
+    // Git checks files again whose entries are as new as the index, to notice edits of the same moment. It resolves their
+    // names from this directory.
     cwd,
     timeoutMs: 60_000,
     hold,
@@ -52,7 +52,7 @@ export async function setEntries(
   if (set.exitCode !== 0) throw cannotWrite(gitDir, set.stderr);
 }
 
-/** A look at a file would go through the filters of the user. Without them more files than need be are looked at again later. */
+/** Disables the user's filters, which git would run when it checks a file. Git may later check more files than necessary. */
 async function withoutFilters(gitDir: string): Promise<Record<string, string>> {
   const listed = await ownerGit(gitDir, ['config', '--list', '-z', '--name-only', '--includes']);
   const keys = listed.stdout.toString('utf8').split('\0');
@@ -70,7 +70,7 @@ async function withoutFilters(gitDir: string): Promise<Record<string, string>> {
   ]) as Record<string, string>;
 }
 
-/** Which of these files git stores otherwise than they are in the work tree, and by what rule. */
+/** Finds the files that git converts between the work tree and its store, and the rule that does it. */
 export async function convertedFiles(
   gitDir: string,
   workTree: string,

@@ -1,5 +1,5 @@
-// git/inspect.ts: what kind of project a directory is, asked of git itself. Nothing here looks at the work tree.
-// An ordinary repository (a .git directory, refs in files) is read directly, which saves three processes.
+// git/inspect.ts: finds out what kind of repository a directory is in, from git itself. Reads nothing of the work tree.
+// It reads an ordinary repository (a .git directory, refs in files) directly, which saves three processes.
 import { realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -7,20 +7,7 @@ import { requireBelonging } from './belonging.ts';
 import { userGit } from './host-git.ts';
 import { readPlain } from './plain-repository.ts';
 import { readSettings } from './settings.ts';
-
-export interface Repository {
-  readonly root: string;
-  /** Of this work tree; differs from `commonDir` in a linked worktree. */
-  readonly gitDir: string;
-  readonly commonDir: string;
-  readonly objectFormat: 'sha1' | 'sha256';
-  /** "refs/heads/main" or, when detached, null. */
-  readonly headRef: string | null;
-  readonly headCommit: string | null;
-  readonly refs: readonly { readonly name: string; readonly oid: string }[];
-  /** Settings of the user and the repository, lower-case keys; the last value of each. */
-  readonly settings: ReadonlyMap<string, string>;
-}
+import { type Repository } from './repository.ts';
 
 interface At {
   readonly cwd: string;
@@ -29,10 +16,10 @@ interface At {
   readonly timeoutMs: number;
 }
 
-// A pipe in place of a file makes git wait for ever.
+// A named pipe in place of a file makes git wait forever.
 const PATIENCE_MS = 30_000;
 
-/** null: not in a git repository. */
+/** Returns null outside a git repository. */
 export async function inspectRepository(
   cwd: string,
   user: { home: string; configHome?: string | undefined; cacheDir: string },
@@ -48,7 +35,7 @@ export async function inspectRepository(
       configHome: user.configHome,
       cacheDir: user.cacheDir,
     });
-    // Whatever is not the ordinary case goes the long way, where git answers every question; so does what git refuses to read.
+    // Git itself answers for every other repository, and for one that it refuses to read.
     if (settings !== null && isOrdinary(settings)) return { ...plain, settings };
   }
   const [where, refs, config] = await Promise.all([
@@ -101,7 +88,7 @@ export async function inspectRepository(
   };
 }
 
-/** A repository that git refuses to read (as another user's) leaves no format version among the settings, and no error either. */
+/** If git refuses to read a repository (another user's), its settings lack the format version, without an error. */
 function isOrdinary(settings: ReadonlyMap<string, string>): boolean {
   return (
     settings.get('core.repositoryformatversion') === '0' &&
@@ -123,10 +110,10 @@ const QUESTIONS = [
 ] as const;
 
 async function locate(at: At): Promise<{ answers: string[]; stderr: string; exitCode: number }> {
-  // rev-parse answers what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
+  // rev-parse prints what it can before it stops at an unborn HEAD, so the lines count, not the exit code.
   const { stdout, stderr, exitCode } = await userGit(['rev-parse', ...QUESTIONS, 'HEAD'], at);
   if (!at.cwd.includes('\n')) return { answers: stdout.toString('utf8').split('\n'), stderr, exitCode };
-  // A path with a line break in it would be read as two answers: ask one by one.
+  // A path with a line break would look like two answers, so each is asked alone.
   const each = await Promise.all(
     QUESTIONS.map((question) =>
       userGit(['rev-parse', question, ...(question === '--symbolic-full-name' ? ['HEAD'] : [])], at),
@@ -144,7 +131,7 @@ async function unbornOrDetached(at: At): Promise<string> {
   return name !== '' ? name : commit.stdout.toString('utf8').trim();
 }
 
-/** Of a HEAD that names a ref outside of the usual places. */
+/** Resolves a HEAD that names a ref outside the usual namespaces. */
 async function commitOf(ref: string, at: At): Promise<string | null> {
   const { stdout, exitCode } = await userGit(
     ['rev-parse', '-q', '--verify', '--end-of-options', `${ref}^{commit}`],
@@ -160,7 +147,7 @@ function parseRefs(listing: Buffer): { oid: string; name: string }[] {
     .filter((line) => line !== '')
     .flatMap((line) => {
       const [oid = '', name = '', target = ''] = line.split(' ');
-      // refs/remotes/origin/HEAD points at another ref; inside it is of no use.
+      // refs/remotes/origin/HEAD points at another ref; a sandbox has no use for it.
       return target !== '' && name.startsWith('refs/remotes/') ? [] : [{ oid, name }];
     });
 }

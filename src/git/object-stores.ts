@@ -1,6 +1,6 @@
-// git/object-stores.ts: where the objects of a repository are, and which of those places a sandbox may see.
-// Invariant: a store is shown only if it is part of the git directory, or if the user shows the place anyway. A git directory
-// that somebody else packed can name any other repository, and nothing on disk tells that from a clone that borrows.
+// git/object-stores.ts: finds the object stores of a repository, and decides which ones a sandbox may see.
+// Invariant: a store is shown only if it is part of the git directory, or if the user mounts it anyway. A git directory that a
+// stranger packed can name any other repository, and on disk that looks the same as a clone that borrows objects.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,17 +9,17 @@ import { visible } from '../lib/sanitize.ts';
 import { realPath } from './belonging.ts';
 
 export interface Places {
-  /** The work tree: what is in it is in the sandbox at the same place. */
+  /** The work tree, which the sandbox has at the same path. */
   readonly root: string;
-  /** The git directory with all that belongs to it. */
+  /** The common git directory. */
   readonly commonDir: string;
-  /** Shown by the user's own wish: `mounts` of the configuration. */
+  /** Paths that the user mounts: `mounts` of the configuration. */
   readonly shown: readonly string[];
 }
 
 export interface Store {
   readonly path: string;
-  /** It is there already, in the workspace. */
+  /** True if the workspace already contains it. */
   readonly inWorkspace: boolean;
 }
 
@@ -36,18 +36,18 @@ export function objectStores(gitDir: string, places: Places, seen = new Set<stri
     const inWorkspace = !ofGit && isWithin(path, places.root);
     if (!ofGit && !inWorkspace && !places.shown.some((dir) => isWithin(path, realPath(dir) ?? dir)))
       throw foreignStore(gitDir, path);
-    // Relative to where the store really is, as git has it.
+    // As in git, relative to the real path of the store.
     const lenders = borrowedBy(path).map((line) => (line.startsWith('/') ? line : join(path, line)));
     return [{ path, inWorkspace }, ...lenders.flatMap((lender) => follow(lender, false))];
   }
 }
 
-/** Any directory may be named as a store: only what is one is shown. It holds nothing but packs and directories of two digits. */
+/** Any directory can be named as a store, so this checks that it holds only packs, info and directories of two hex digits. */
 function isObjectStore(path: string): boolean {
   try {
     return readdirSync(path).every((name) => /^(pack|info|[0-9a-f]{2}|maintenance\.lock|tmp_.*)$/.test(name));
   } catch {
-    // No directory, or one that the caller may not read; then git has no use of it either.
+    // It is not a directory, or the caller may not read it; then git cannot use it either.
     return false;
   }
 }
@@ -66,7 +66,7 @@ function foreignStore(gitDir: string, store: string): AgsError {
     'project.unsuitable',
     `${visible(gitDir)} takes objects from ${path}, which is not part of this project.`,
     {
-      hint: `If the sandbox may read all of it: --mount ${path}, or "mounts" in your configuration.\nTo do without: git repack -a -d && rm -f .git/objects/info/alternates`,
+      hint: `To let the sandbox read all of it: --mount ${path}, or "mounts" in your configuration.\nTo copy the objects instead: git repack -a -d && rm -f .git/objects/info/alternates`,
     },
   );
 }

@@ -1,9 +1,9 @@
-// git/opened.ts: the files of a commit in a directory of their own, with a repository of ours that borrows the user's objects.
-// Invariant: nothing of the commit has a say in how it is written: no filter, no encoding, no hook, no setting.
+// git/opened.ts: writes the files of a commit into a new directory, with a repository of ours that borrows the user's objects.
+// Invariant: nothing in the commit affects how it is written: no filter, no encoding, no hook, no setting.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stagingGit } from './host-git.ts';
-import type { Repository } from './inspect.ts';
+import type { Repository } from './repository.ts';
 import { setAttributes, storageSettings } from './staging/layer-git.ts';
 import { writeWhole } from './staging/snapshot.ts';
 import { createStaging } from './staging/staging.ts';
@@ -25,7 +25,7 @@ export async function writeOpened(
   mkdirSync(dirname(join(gitDir, ref)), { recursive: true });
   writeFileSync(join(gitDir, ref), `${commit}\n`);
   writeFileSync(join(gitDir, 'HEAD'), `ref: ${ref}\n`);
-  // Whoever works here sends it back by hand: git push origin.
+  // The user sends work back by hand: git push origin.
   const set = (key: string, value: string) =>
     stagingGit(gitDir, ['config', '--file', join(gitDir, 'config'), key, value]);
   await set('remote.origin.url', repository.root);
@@ -37,7 +37,7 @@ export async function writeOpened(
   await set('core.bare', 'false');
 }
 
-/** Is this path the same in both commits? What is in neither is. */
+/** True if this path is equal in both commits, or in neither. */
 export async function isSame(gitDir: string, path: string, one: string, other: string): Promise<boolean> {
   const done = await stagingGit(gitDir, ['diff-tree', '--quiet', '--no-ext-diff', one, other, '--', path]);
   return done.exitCode === 0;

@@ -1,7 +1,7 @@
-// git/owner-git.ts: the few commands that change the user's repository: store a pack, move a branch, set entries of an index.
-// Invariant: no setting of the user or of the repository can make them run a program, and nothing is looked up by a name that
-// could mean something else. Root gives itself up to whoever owns the repository first: what is made belongs to them, and
-// what their repository says is done with their rights.
+// git/owner-git.ts: runs the few commands that change the user's repository: store a pack, move a branch, set index entries.
+// Invariant: no setting of the user or of the repository can make them run a program, and every name is unambiguous. Root first
+// becomes the owner of the repository, so new files belong to the owner, and the repository's settings act with the owner's
+// rights only.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
@@ -21,11 +21,11 @@ export interface OwnerGitOptions {
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
   readonly cwd?: string;
-  /** A lock that it holds until it ends, whoever started it. */
+  /** A lock that git holds until it ends, even if the caller dies. */
   readonly hold?: number | undefined;
 }
 
-/** `gitDir` is that of a work tree, or the repository's own. */
+/** `gitDir` is that of a linked work tree, or the repository's own. */
 export function ownerGit(gitDir: string, args: readonly string[], options: OwnerGitOptions = {}): Promise<Answer> {
   const child = startOwnerGit(gitDir, args, options);
   child.stdin.on('error', () => undefined);
@@ -33,9 +33,9 @@ export function ownerGit(gitDir: string, args: readonly string[], options: Owner
   return finished(child, options);
 }
 
-/** One git's output into another's input: no more than a pipe full of it is in memory. */
+/** Pipes one git's output into another's input, so memory holds no more than the pipe. */
 export async function sendPack(staging: string, revs: string, gitDir: string, timeoutMs: number): Promise<number> {
-  // As many as would be taken apart by a fetch: small results do not leave a pack file each.
+  // Like a fetch, a small result is stored as loose objects instead of a pack file.
   const listed = await finished(
     feed(
       spawn('git', [...QUIET, '--git-dir', staging, 'rev-list', '--objects', '--no-object-names', '--stdin'], isolated),
@@ -63,7 +63,7 @@ export async function sendPack(staging: string, revs: string, gitDir: string, ti
 
 export type Moved = 'moved' | { readonly now: string | null };
 
-/** Moves a ref from one commit to another, or not at all. null: there is none, or there is to be none. */
+/** Moves a ref from one commit to another, or not at all. null stands for no ref, before or after. */
 export async function moveRef(
   gitDir: string,
   ref: string,
@@ -79,13 +79,13 @@ export async function moveRef(
   }).catch((error: unknown) => ({ error }));
   if ('exitCode' in moved && moved.exitCode === 0) return 'moved';
   const now = await readRef(gitDir, ref);
-  // One that was killed may have done it.
+  // A git that was killed may have moved the ref first.
   if ('error' in moved && now === to) return 'moved';
   if (now !== from) return { now };
   throw 'error' in moved ? moved.error : cannotWrite(gitDir, moved.stderr, ref);
 }
 
-/** By its full name, never by one that a tag or a file could have too. */
+/** `ref` is a full name, so no tag or file can be meant instead. */
 export async function readRef(gitDir: string, ref: string): Promise<string | null> {
   const found = await ownerGit(gitDir, ['for-each-ref', '--format=%(objectname) %(refname)', ref]);
   if (found.exitCode !== 0) throw new Error(`git for-each-ref failed in ${gitDir}: ${found.stderr}`);
@@ -120,7 +120,7 @@ function startOwnerGit(gitDir: string, args: readonly string[], options: OwnerGi
   );
 }
 
-/** Rejects if it was killed, by us or by others. */
+/** Rejects if git was killed. */
 function finished(
   child: Child,
   options: { timeoutMs?: number; maxBytes?: number; keepOutput?: boolean },
@@ -154,11 +154,11 @@ export function cannotWrite(gitDir: string, stderr: string, ref?: string): AgsEr
   const lock = /Unable to create '([^']*\.lock)'/.exec(stderr)?.[1];
   if (/No space left|quota/i.test(stderr))
     return new AgsError('disk.full', `There is no room left on the disk of ${gitDir}.`, {
-      hint: 'Free some space, then try again. What the agent did is kept in the task.',
+      hint: "Free some space, then try again. The task keeps the agent's work.",
     });
   if (lock !== undefined && /File exists/.test(stderr))
     return new AgsError('task.busy', `Another git is at work in this repository: ${visible(lock)} exists.`, {
-      hint: 'Try again when it is done. If none is running, remove that file.',
+      hint: 'Try again when it is done. If no git is running, remove that file.',
     });
   const parent = ref === undefined ? undefined : /'(refs\/heads\/[^']*)' exists; cannot create/.exec(stderr)?.[1];
   if (parent !== undefined)
@@ -166,6 +166,6 @@ export function cannotWrite(gitDir: string, stderr: string, ref?: string): AgsEr
       hint: `Give it another name: git branch -m ${parent.slice(11)} <name>`,
     });
   return new AgsError('project.unsuitable', `The repository ${gitDir} cannot be written: ${said}`, {
-    hint: 'What the agent did is kept in the task. Put this right, then try again.',
+    hint: "The task keeps the agent's work. Fix this, then try again.",
   });
 }

@@ -1,16 +1,16 @@
-// git/plain-repository.ts: the ordinary repository, read without starting git: a .git directory that holds everything
-// itself, refs in files or in packed-refs. Anything else is null, and is left to git.
-// Invariant: what is not null is what git itself would say. Whatever git might read in another way is null.
+// git/plain-repository.ts: reads an ordinary repository without starting git: a .git directory that holds everything
+// itself, with refs in files or in packed-refs. For anything else it returns null, and the caller uses git.
+// Invariant: a result is exactly git's own answer. In doubt, the result is null.
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../lib/error-code.ts';
-import type { Repository } from './inspect.ts';
+import type { Repository } from './repository.ts';
 
 export function readPlain(cwd: string): Omit<Repository, 'settings'> | null {
   try {
     return readOrdinary(cwd);
   } catch (error) {
-    // The user's own git may be at work: a ref that was listed is packed or deleted before it is read.
+    // The user's own git may pack or delete a ref between the listing and the read.
     if (errorCode(error) === undefined) throw error;
     return null;
   }
@@ -21,14 +21,14 @@ function readOrdinary(cwd: string): Omit<Repository, 'settings'> | null {
   if (root === null) return null;
   const gitDir = join(root, '.git');
   if (
-    // What is linked from elsewhere may belong to another repository.
+    // A linked directory may belong to another repository.
     ['objects', 'refs'].some(
       (name) => lstatSync(join(gitDir, name), { throwIfNoEntry: false })?.isDirectory() !== true,
     ) ||
     ['commondir', 'reftable'].some((name) => existsSync(join(gitDir, name)))
   )
     return null;
-  // Old versions made HEAD a symbolic link.
+  // Old versions of git made HEAD a symbolic link.
   if (lstatSync(join(gitDir, 'HEAD'), { throwIfNoEntry: false })?.isFile() !== true) return null;
   const head = readFileSync(join(gitDir, 'HEAD'), 'utf8').trim();
   const headRef = /^ref: (refs\/heads\/.+)$/.exec(head)?.[1] ?? null;
@@ -54,12 +54,12 @@ function findRoot(cwd: string): string | null {
   for (let dir = cwd; ; dir = dirname(dir)) {
     const stat = lstatSync(join(dir, '.git'), { throwIfNoEntry: false });
     if (stat?.isDirectory() === true) return dir;
-    // A bare repository, the inside of a git directory, or a .git that is a file or a link.
+    // This is a bare repository, the inside of a git directory, or a .git that is a file or a link.
     if (stat !== undefined || existsSync(join(dir, 'HEAD')) || dir === '/') return null;
   }
 }
 
-/** Loose refs win over packed ones, and are read first: a ref that is packed meanwhile is then seen twice, not missed. null: something is not as expected. */
+/** Loose refs override packed ones and are read first, so that a ref packed meanwhile is seen twice, not missed. Returns null for unexpected content. */
 function readRefs(gitDir: string): Map<string, string> | null {
   const refs = new Map<string, string>();
   for (const prefix of KEPT) {
@@ -93,7 +93,7 @@ function readLoose(gitDir: string, dir: string, refs: Map<string, string>): bool
     if (name.endsWith('.lock')) continue;
     if (!entry.isFile() || !isText(name)) return false;
     const value = readFileSync(join(gitDir, name), 'utf8').trim();
-    // refs/remotes/origin/HEAD points at another ref; inside it is of no use. A branch that does so is git's to follow.
+    // refs/remotes/origin/HEAD points at another ref; a sandbox has no use for it. Git must follow a branch that does so.
     if (value.startsWith('ref: ') && dir.startsWith('refs/remotes/')) continue;
     if (!OID.test(value)) return false;
     refs.set(name, value);
@@ -101,7 +101,7 @@ function readLoose(gitDir: string, dir: string, refs: Map<string, string>): bool
   return true;
 }
 
-/** Bytes that are not UTF-8 cannot be told apart once they were decoded. */
+/** Decoding maps all bytes that are not UTF-8 to the same character, so such names are refused. */
 function isText(name: string): boolean {
   return !name.includes('\uFFFD');
 }

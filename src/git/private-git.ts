@@ -1,28 +1,28 @@
-// git/private-git.ts: the git directory a sandbox gets: its own refs, index and settings over borrowed, read-only objects.
-// Invariant: made without running git, from facts read beforehand; nothing of the user's settings but harmless ones goes
-// in (no remotes, no credentials, no hooks, no filters), and the host never reads any of it again.
+// git/private-git.ts: creates the git directory of a sandbox: its own refs, index and settings over borrowed, read-only objects.
+// Invariant: it is made without running git, from facts read before. Only harmless settings of the user go in (no remotes, no
+// credentials, no hooks, no filters), and the host never reads any of it again.
 import { appendFileSync, copyFileSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyReal, realFile } from './copy-real.ts';
-import type { Repository } from './inspect.ts';
+import type { Repository } from './repository.ts';
 import { objectStores } from './object-stores.ts';
 
 export interface PrivateGit {
   readonly directory: string;
-  /** Object stores of the host, each with the place where it is mounted read-only. */
+  /** Object stores of the host, each with its read-only mount point. */
   readonly objects: readonly { readonly from: string; readonly to: string }[];
 }
 
 const OBJECTS_DIR = '/run/ags/objects';
 
-/** Takes milliseconds whatever the size of the repository; the index is the only thing that grows with it. */
+/** Takes milliseconds for any repository; only the copy of the index grows with its size. */
 export function createPrivateGit(input: {
   repository: Repository;
   directory: string;
   checkStat: 'full' | 'minimal';
-  /** Places outside of the project that the user shows to the sandbox. */
+  /** Paths outside the project that the user mounts into the sandbox. */
   shown: readonly string[];
-  /** For a workspace that does not stand on the user's files: what it is at in place of what they are at. */
+  /** The checkout of a workspace that is not based on the user's files. */
   at?: Checkout;
 }): PrivateGit {
   const { repository, directory, checkStat } = input;
@@ -34,18 +34,18 @@ export function createPrivateGit(input: {
   return { directory, objects };
 }
 
-/** A commit that is checked out on a branch which the user's repository does not have, or has elsewhere. */
+/** A commit checked out on a branch that the user's repository lacks, or has at another commit. */
 export interface Checkout {
-  /** In full: refs/heads/ags/fix-login. */
+  /** The full name: refs/heads/ags/fix-login. */
   readonly branch: string;
   readonly commit: string;
-  /** The file that fits the workspace. */
+  /** The index file that matches the workspace. */
   readonly index: string;
   /** Lines for info/exclude. */
   readonly exclude: readonly string[];
 }
 
-/** Object stores of the host that a private git directory borrows from, each with the place where it is mounted read-only. */
+/** Object stores of the host that a private git directory borrows from, each with its read-only mount point. */
 export function borrowedObjects(repository: Repository, shown: readonly string[]): PrivateGit['objects'] {
   return borrow(repository, shown).objects;
 }
@@ -66,7 +66,7 @@ function borrow(repository: Repository, shown: readonly string[]): Borrowed {
       return `${to}/${i}`;
     });
   const alternates = lenders(repository.commonDir, OBJECTS_DIR);
-  // Those of a linked worktree are its own.
+  // A linked worktree has its own submodules.
   const dir = join(repository.gitDir, 'modules');
   const modules = submodules(dir).map((name) => ({
     name,
@@ -83,7 +83,7 @@ function writeCheckout(input: {
   alternates: readonly string[];
 }): void {
   const { directory, repository, at } = input;
-  skeleton(directory, input.alternates);
+  createDirectories(directory, input.alternates);
   writeFileSync(join(directory, 'HEAD'), `ref: ${at.branch}\n`);
   const refs = repository.refs.filter((ref) => ref.name !== at.branch);
   writeRefs(directory, allRefs({ refs, headRef: at.branch, headCommit: at.commit }));
@@ -102,7 +102,7 @@ function writeGitDir(input: {
 }): void {
   const { directory, repository } = input;
   const { gitDir } = repository;
-  skeleton(directory, input.alternates);
+  createDirectories(directory, input.alternates);
   writeFileSync(
     join(directory, 'HEAD'),
     repository.headRef === null ? `${repository.headCommit}\n` : `ref: ${repository.headRef}\n`,
@@ -110,7 +110,7 @@ function writeGitDir(input: {
   writeRefs(directory, allRefs(repository));
   writeFileSync(join(directory, 'config'), settingsFile(repository, input.checkStat));
   copyState(gitDir, repository.commonDir, directory);
-  // Where a detached HEAD was detached stands in its log alone.
+  // Only the reflog of a detached HEAD says where it was detached.
   if (repository.headRef === null) {
     mkdirSync(join(directory, 'logs'), { recursive: true });
     copyReal(gitDir, 'logs/HEAD', directory);
@@ -124,7 +124,7 @@ function writeRefs(directory: string, refs: Repository['refs']): void {
   );
 }
 
-/** In git's order, which is that of bytes. HEAD may name a ref outside of the usual places. */
+/** All refs in git's byte order. HEAD may name a ref outside the usual namespaces. */
 function allRefs({
   refs,
   headRef,
@@ -136,7 +136,7 @@ function allRefs({
   );
 }
 
-function skeleton(directory: string, alternates: readonly string[]): void {
+function createDirectories(directory: string, alternates: readonly string[]): void {
   for (const name of ['objects/info', 'refs', 'info']) mkdirSync(join(directory, name), { recursive: true });
   writeFileSync(
     join(directory, 'objects/info/alternates'),
@@ -144,7 +144,7 @@ function skeleton(directory: string, alternates: readonly string[]): void {
   );
 }
 
-// What an operation in progress has left behind, so that "git status" inside tells the same story as outside.
+// Files of an operation in progress, so that "git status" inside says the same as outside.
 const STATE_FILES = new Set([
   'index',
   'MERGE_HEAD',
@@ -166,7 +166,7 @@ const SHARED_FILES = ['info/exclude', 'info/sparse-checkout', 'shallow'];
 function copyState(gitDir: string, commonDir: string, directory: string): void {
   const there = readdirSync(gitDir);
   for (const name of there) {
-    // A split index keeps most of itself in a second file.
+    // A split index keeps most entries in a second file.
     if (STATE_FILES.has(name) || STATE_DIRS.has(name) || name.startsWith('sharedindex.'))
       copyReal(gitDir, name, directory);
   }
@@ -176,14 +176,14 @@ function copyState(gitDir: string, commonDir: string, directory: string): void {
   }
 }
 
-// Only settings that say how files are stored and who commits. Everything that names a program or a place stays outside.
+// Only settings for how files are stored and who commits. Settings that name a program or a path stay outside.
 const KEPT =
   /^(user\.(name|email)|core\.(autocrlf|eol|safecrlf|filemode|symlinks|ignorecase|precomposeunicode|quotepath|sparsecheckout|sparsecheckoutcone|whitespace)|index\.(sparse|version)|init\.defaultbranch|i18n\..+|pull\.(rebase|ff)|merge\.conflictstyle|extensions\.objectformat)$/;
 
-/** Of a workspace that has every file of its commit, these would be wrong. */
+/** Settings that would be wrong for a workspace that has every file of its commit. */
 const WHOLE_TREE = /^(core\.sparsecheckout|core\.sparsecheckoutcone|index\.sparse)$/;
 
-/** What a submodule needs of them: it has settings of its own for the rest. */
+/** The settings that a submodule needs; it has its own for the rest. */
 const WHO = /^user\.(name|email)$/;
 
 function settingLines(repository: Repository, kept: RegExp, but?: RegExp): string[] {
@@ -201,10 +201,10 @@ function settingsFile(repository: Repository, checkStat: 'full' | 'minimal', but
     `\trepositoryformatversion = ${repository.objectFormat === 'sha256' ? 1 : 0}`,
     '\tbare = false',
     '\tlogallrefupdates = true',
-    // The owner that is seen inside differs from the one in the index when the caller is root: compare time and size alone.
+    // As root, the owner inside differs from the one in the index, so git must compare only time and size.
     ...(checkStat === 'minimal' ? ['\tcheckStat = minimal', '\ttrustctime = false'] : []),
     ...settingLines(repository, KEPT, but),
-    // The borrowed objects belong to the host: they cannot be repacked, and packing ours again and again is no use.
+    // The borrowed objects belong to the host and cannot be repacked; repacking only the own objects is useless.
     '[gc]\n\tauto = 0',
     '',
   ].join('\n');
@@ -214,7 +214,7 @@ function quote(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')}"`;
 }
 
-/** Names below .git/modules that are git directories; a submodule's name may have slashes in it. */
+/** Names below .git/modules that are git directories; a submodule's name may contain slashes. */
 function submodules(modules: string, prefix = ''): string[] {
   if (lstatSync(join(modules, prefix), { throwIfNoEntry: false })?.isDirectory() !== true) return [];
   return readdirSync(join(modules, prefix)).flatMap((entry) => {
@@ -224,7 +224,7 @@ function submodules(modules: string, prefix = ''): string[] {
   });
 }
 
-// A submodule's work tree finds its git directory by the relative path in its .git file, so it stands at the same place.
+// A submodule's work tree finds its git directory by the relative path in its .git file, so the path must stay the same.
 function writeSubmodule(
   from: string,
   to: string,
@@ -232,7 +232,7 @@ function writeSubmodule(
   checkStat: 'full' | 'minimal',
   settings: readonly string[],
 ): void {
-  skeleton(to, alternates);
+  createDirectories(to, alternates);
   copyState(from, from, to);
   for (const name of ['HEAD', 'packed-refs', 'refs']) copyReal(from, name, to);
   const settingsAt = realFile(from, 'config');

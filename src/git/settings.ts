@@ -1,5 +1,5 @@
-// git/settings.ts: the user's git settings for a repository. Asked of git once, and again when a file they came from has changed:
-// starting git costs as much as a tenth of a sandbox.
+// git/settings.ts: reads the user's git settings for a repository. It asks git once, and again only after one of the files has
+// changed, because starting git takes a tenth of the time that a sandbox takes.
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { remember } from '../lib/remember.ts';
@@ -22,7 +22,7 @@ interface Memory {
   readonly settings: readonly (readonly [string, string])[];
 }
 
-/** null: git does not want to read this repository. */
+/** Returns null if git refuses to read this repository. */
 export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<string, string> | null> {
   const key = JSON.stringify([input.root, input.gitDir, input.head, input.home, input.configHome]);
   const file = join(input.cacheDir, `git-${shortHash(input.root)}.json`);
@@ -48,7 +48,7 @@ export async function readSettings(input: SettingsInput): Promise<ReadonlyMap<st
   return settings;
 }
 
-/** Where git looks, whether or not there is a file now. */
+/** The files that git would read, whether they exist or not. */
 function places({ gitDir, home, configHome }: SettingsInput): string[] {
   return [
     join(gitDir, 'config'),
@@ -60,13 +60,13 @@ function places({ gitDir, home, configHome }: SettingsInput): string[] {
   ];
 }
 
-// Through links: many people keep their settings elsewhere and link to them.
+// Follows links, because many people keep their settings elsewhere and link to them.
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? '' : `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
 }
 
-/** Rows come in pairs: where from, then "key\nvalue". The last value of a key counts. */
+/** Rows come in pairs: the origin, then "key\nvalue". The last value of a key counts. */
 function parseListing(
   listing: Buffer,
   { root, home }: SettingsInput,
@@ -83,7 +83,7 @@ function parseListing(
     const key = end < 0 ? entry : entry.slice(0, end);
     const value = end < 0 ? 'true' : entry.slice(end + 1);
     settings.set(key, value);
-    // A file to be included need not be there yet.
+    // An included file may not exist yet.
     if (file !== null && /^include(if\..*)?\.path$/s.test(key))
       origins.add(resolve(dirname(file), value.replace(/^~(?=\/)/, home)));
   }

@@ -1,4 +1,4 @@
-// git/work-trees.ts: the work trees of a repository, and what is checked out in each.
+// git/work-trees.ts: lists the work trees of a repository, and the branch checked out in each.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { realPath } from './belonging.ts';
@@ -7,17 +7,17 @@ import { ownerGit } from './owner-git.ts';
 export interface WorkTree {
   readonly path: string;
   readonly gitDir: string;
-  /** The branch in full; null: none is. A branch that is being rebased counts as checked out. */
+  /** The full name of the branch; null if none. A branch that is being rebased counts as checked out. */
   readonly branch: string | null;
-  /** In words, if something has been begun there that is not finished: a merge, a rebase. */
+  /** An unfinished operation in words, such as "a rebase"; null if there is none. */
   readonly underWay: string | null;
 }
 
-/** `gitDir` of any of them. Those whose directory is gone are left out. */
+/** `gitDir` may be that of any work tree. Omits work trees whose directory is gone. */
 export async function workTrees(gitDir: string): Promise<WorkTree[]> {
   const list = ['worktree', 'list', '--porcelain'];
   const exact = await ownerGit(gitDir, [...list, '-z'], { timeoutMs: 30_000 });
-  // Before git 2.36 a path with a line break in it cannot be told from two.
+  // git before 2.36 has no -z here, so a path with a line break looks like two.
   const listed = exact.exitCode === 129 ? await ownerGit(gitDir, list, { timeoutMs: 30_000 }) : exact;
   const end = listed === exact ? '\0' : '\n';
   if (listed.exitCode !== 0) throw new Error(`git worktree list failed in ${gitDir}: ${listed.stderr.trim()}`);
@@ -51,7 +51,7 @@ const BEGUN: readonly (readonly [string, string])[] = [
   ['MERGE_HEAD', 'a merge'],
   ['CHERRY_PICK_HEAD', 'a cherry-pick'],
   ['REVERT_HEAD', 'a revert'],
-  ['BISECT_START', 'a search by bisection'],
+  ['BISECT_START', 'a bisect'],
 ];
 
 function underWay(gitDir: string): { what: string; branch: string | null } | null {

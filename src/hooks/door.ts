@@ -1,35 +1,35 @@
-// hooks/door.ts: answers an agent's own hooks, which come by HTTP to a door of the sandbox: POST /hook/<event> with their JSON.
-// Invariant: everything that comes in is hostile. One request for each connection, bounded in size, number and time; what is not
-// understood is refused, and so is what fails on our side.
+// hooks/door.ts: answers an agent's own hooks, which send HTTP to a listener of the sandbox: POST /hook/<event> with their JSON.
+// Invariant: all input is hostile. One request per connection, bounded in size, number and time; requests that cannot be parsed
+// are refused, and so are those that fail on our side.
 //
-// Any program inside can ask as well: that makes hooks run more often, and nothing else. A verdict goes to whoever asked.
+// Any program inside can ask as well. That only makes hooks run more often: a verdict goes back to its own request.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { GateVerdict } from '../protocol/hook.ts';
 
-export interface HookDoorServer {
+export interface HookListenerServer {
   enter(socket: Socket): void;
   close(): void;
 }
 
-export interface DoorLimits {
+export interface ListenerLimits {
   readonly bodyBytes: number;
-  /** Of all bodies together that are being read or judged. */
+  /** All bodies together that are being read or judged. */
   readonly totalBytes: number;
   readonly connections: number;
-  /** For a request to be there in full. */
+  /** Time until a request must be complete. */
   readonly requestMs: number;
 }
 
-const LIMITS: DoorLimits = { bodyBytes: 8 * 2 ** 20, totalBytes: 64 * 2 ** 20, connections: 64, requestMs: 10_000 };
+const LIMITS: ListenerLimits = { bodyBytes: 8 * 2 ** 20, totalBytes: 64 * 2 ** 20, connections: 64, requestMs: 10_000 };
 
-/** What is printed to those that ask for plain text, as our own client does. */
+/** The positive answer to clients that accept plain text, such as client.pl. */
 export const PLAIN_YES = 'allowed\n';
 
-export function serveHookDoor(
+export function serveHookListener(
   answer: (event: string, json: unknown) => Promise<GateVerdict>,
-  limits: DoorLimits = LIMITS,
-): HookDoorServer {
+  limits: ListenerLimits = LIMITS,
+): HookListenerServer {
   const open = new Map<Socket, { deadline: NodeJS.Timeout; asked: boolean }>();
   let heldBytes = 0;
   let judging = 0;
@@ -37,26 +37,26 @@ export function serveHookDoor(
 
   server.on('clientError', (_error, socket) => socket.destroy());
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    const visit = open.get(request.socket);
-    if (visit === undefined || visit.asked) return void request.socket.destroy();
-    visit.asked = true;
+    const connection = open.get(request.socket);
+    if (connection === undefined || connection.asked) return void request.socket.destroy();
+    connection.asked = true;
     const reply = (status: number, verdict: GateVerdict): void => {
-      clearTimeout(visit.deadline);
+      clearTimeout(connection.deadline);
       if (!request.socket.destroyed) send(request, response, status, verdict);
     };
     const event = /^\/hook\/([A-Za-z0-9_.-]{1,64})$/.exec(request.url ?? '')?.[1];
     const bytes = lengthOf(request);
     if (event === undefined) return reply(404, no('There is no such address.'));
-    if (request.method !== 'POST') return reply(405, no('Only POST is understood.'));
-    if (bytes === null) return reply(411, no('The request must say how long it is.'));
+    if (request.method !== 'POST') return reply(405, no('Only POST is supported.'));
+    if (bytes === null) return reply(411, no('The request has no content length.'));
     if (bytes > limits.bodyBytes) return reply(413, no(`It has more than ${limits.bodyBytes} bytes.`));
     if (heldBytes + bytes > limits.totalBytes || judging >= limits.connections)
-      return reply(503, no('Too much was asked of the hooks at once.'));
+      return reply(503, no('Too many requests to the hooks at once.'));
     heldBytes += bytes;
     judging++;
     readBody(request, bytes)
       .then((body) => {
-        clearTimeout(visit.deadline);
+        clearTimeout(connection.deadline);
         return answer(event, JSON.parse(body.toString('utf8')));
       })
       .then(
@@ -92,7 +92,7 @@ function no(reason: string): GateVerdict {
   return { allow: false, reason };
 }
 
-/** Only what says its length beforehand: no chunks, whose end is somebody else's word. */
+/** Accepts only requests with a content length, because a client controls where chunks end. */
 function lengthOf({ headers }: IncomingMessage): number | null {
   const written = headers['content-length'];
   return headers['transfer-encoding'] === undefined && written !== undefined && /^\d{1,9}$/.test(written)

@@ -1,6 +1,6 @@
-// hooks/engine.ts: what an agent is about to do, put before every hook that is meant for it, one after the other.
-// Invariant: all must allow, and no answer is a no: a hook that fails, takes too long or throws refuses. Every verdict is for one
-// request; nothing of it is remembered.
+// hooks/engine.ts: runs all hooks for an action of the agent, one after the other.
+// Invariant: all must allow it, and no answer is a refusal: a hook that fails, times out or throws refuses. A verdict holds for
+// one request; nothing is remembered.
 import type { Action } from '../protocol/agent-event.ts';
 import type { GateRequest, GateVerdict, HookDecided, HookInput, HookPoint } from '../protocol/hook.ts';
 import type { Answer, Hook } from './hook.ts';
@@ -8,29 +8,29 @@ import type { Answer, Hook } from './hook.ts';
 export interface Engine {
   /** Never rejects. */
   decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict>;
-  /** The longest that an answer can take. */
+  /** The longest time until an answer. */
   readonly longestMs: number;
   close(): void;
 }
 
 export interface EngineInput {
-  /** In the order in which they are asked. */
+  /** In the order in which they run. */
   readonly hooks: readonly Hook[];
   readonly about: Pick<HookInput, 'task' | 'run' | 'agent' | 'goal' | 'project'>;
   emit(event: HookDecided): void;
-  /** For all hooks that are asked about one request together. */
+  /** For all hooks of one request together. */
   readonly mostMs: number;
 }
 
-/** Whatever an agent does at once, the machine stays usable: so many hooks at a time, and the others wait. */
+/** Hooks that run at the same time; more wait, so that an agent cannot overload the machine. */
 const AT_ONCE = 8;
 const WAIT_MS = 5000;
-/** A hook that is never content would keep an agent at work for ever. */
+/** A hook that always refuses a stop would keep an agent working forever. */
 const MAX_SENT_BACK = 5;
 
 export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engine {
   const ending = new AbortController();
-  const turns = createTurns(AT_ONCE);
+  const slots = createSlots(AT_ONCE);
   let sentBack = 0;
 
   async function decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict> {
@@ -39,8 +39,8 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
     if (asked.length === 0) return { allow: true };
     if (ending.signal.aborted) return { allow: false, reason: 'The run is over, so this is refused.' };
     const endAt = performance.now() + mostMs;
-    const free = await turns.take(WAIT_MS);
-    if (free === null) return { allow: false, reason: 'Too much was asked of the hooks at once, so this is refused.' };
+    const free = await slots.take(WAIT_MS);
+    if (free === null) return { allow: false, reason: 'Too many requests to the hooks at once, so this is refused.' };
     try {
       for (const hook of asked) {
         const answer = await askOne(hook, request, mode, endAt);
@@ -86,7 +86,7 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
     longestMs: Math.min(mostMs, WAIT_MS + longest(hooks)),
     close() {
       ending.abort();
-      turns.close();
+      slots.close();
     },
     decide: (request, mode) =>
       decide(request, mode).catch((error: unknown) => ({
@@ -118,7 +118,7 @@ function longest(hooks: readonly Hook[]): number {
   return Math.max(sum('pre-any', 'pre-bash', 'pre-writes'), sum('post-writes'), sum('post-stop'));
 }
 
-/** The time limit holds whether the hook heeds the signal or not. */
+/** Enforces the time limit even if the hook ignores the signal. */
 async function within(
   timeoutMs: number,
   ending: AbortSignal,
@@ -161,16 +161,16 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-interface Turns {
-  /** Gives the turn back when called; null: none was free in time. */
+interface Slots {
+  /** Resolves to a function that frees the slot; null: no slot was free in time. */
   take(waitMs: number): Promise<(() => void) | null>;
-  /** Whoever waits gets none, now or later. */
+  /** Waiting callers get no slot, now or later. */
   close(): void;
 }
 
-function createTurns(most: number): Turns {
+function createSlots(most: number): Slots {
   let free = most;
-  const waiting = new Set<(turn: (() => void) | null) => void>();
+  const waiting = new Set<(slot: (() => void) | null) => void>();
   const give = (): void => {
     const [next] = waiting;
     if (next === undefined) free++;
@@ -183,10 +183,10 @@ function createTurns(most: number): Turns {
           free--;
           return resolve(give);
         }
-        const next = (turn: (() => void) | null): void => {
+        const next = (slot: (() => void) | null): void => {
           clearTimeout(timer);
           waiting.delete(next);
-          resolve(turn);
+          resolve(slot);
         };
         const timer = setTimeout(() => next(null), waitMs);
         waiting.add(next);

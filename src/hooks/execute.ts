@@ -1,8 +1,8 @@
-// hooks/execute.ts: runs the program of a hook on this machine, in its own process group, with limits, to its end.
-// Invariant: nothing it started in its group outlives it; if it was cut off, nothing it started at all.
+// hooks/execute.ts: runs a hook's program on this machine, in its own process group, with limits, until it ends.
+// Invariant: no process of its group outlives it; if it was cut off, no process it started at all.
 //
-// RLIMIT_NPROC is not among the limits: outside a sandbox it counts every process of the user, desktop and all, and root's
-// never. The processes of a hook are counted instead, if there are suddenly many more on the machine.
+// RLIMIT_NPROC is not among the limits: outside a sandbox it counts every process of the user, including the desktop, and never
+// applies to root. Instead, the processes of a hook are counted once the machine suddenly has many more.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSanitizer } from '../lib/sanitize.ts';
 import { ALLOWED, type Answer } from './hook.ts';
@@ -14,7 +14,7 @@ export interface Execution {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly timeoutMs: number;
-  /** In the environment of all its processes, and of no others. */
+  /** In the environment of all its processes, and of no other process. */
   readonly mark: string;
   readonly signal: AbortSignal;
 }
@@ -25,7 +25,7 @@ const MOST_OUTPUT = 16 * 1024 * 1024;
 const MOST_REASON = 4096;
 const MOST_PROCESSES = 256;
 const LOOK_EVERY_MS = 50;
-/** For what is still in the pipe when the program has ended. */
+/** Time for output that is still in the pipe when the program has ended. */
 const LAST_WORDS_MS = 250;
 
 export function execute(execution: Execution): Promise<Answer> {
@@ -58,7 +58,7 @@ export function execute(execution: Execution): Promise<Answer> {
       const done = (): void =>
         finish(why === null ? answerOf(code, signal, stderr()) : { verdict: 'failed', reason: why });
       const timer = setTimeout(() => {
-        // Somebody left the group and still holds the pipe.
+        // A process has left the group and still holds the pipe.
         killMarked(markOf(execution));
         done();
       }, LAST_WORDS_MS);
@@ -68,13 +68,13 @@ export function execute(execution: Execution): Promise<Answer> {
       });
     });
     if (execution.signal.aborted) onAbort();
-    // It may well decide without reading what it is told.
+    // The hook may decide without reading its input.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(execution.input);
   });
 }
 
-/** `timeout` ends the group even if nobody is left here to do so. */
+/** `timeout` kills the group even if ags itself has died. */
 function start({ argv, env, cwd, timeoutMs, mark }: Execution): ChildProcess {
   const seconds = Math.ceil(timeoutMs / 1000);
   const limits = ['--core=0', '--nofile=1024', `--fsize=${2 ** 30}`, `--data=${2 * 2 ** 30}`, `--cpu=${seconds + 1}`];
@@ -95,7 +95,7 @@ function end({ pid }: ChildProcess): void {
   if (pid !== undefined) killQuietly(-pid);
 }
 
-/** The first of what it prints on stderr; the rest is read and dropped, so that it does not wait for us. */
+/** Keeps the beginning of stderr; reads and drops the rest, so that the program does not block. */
 function collect(child: ChildProcess, tooMuch: () => void): () => Buffer {
   const chunks: Buffer[] = [];
   let total = 0;

@@ -1,6 +1,6 @@
-// hooks/find.ts: the hook files of a directory: `<point>` and `<point>.d/*`, in the order in which they are asked.
-// Invariant: what is returned are the bytes that were looked at, read once and through no link. A file that looks like a hook and
-// cannot be one is an error: a hook that is silently left out would be worse than none.
+// hooks/find.ts: finds the hook files of a directory: `<point>` and `<point>.d/*`, in the order in which they run.
+// Invariant: the returned bytes are the inspected ones, read once and through no link. A file that looks like a hook but cannot
+// be one is an error, because a silently ignored hook would be worse than none.
 import { createHash } from 'node:crypto';
 import { realpathSync, type BigIntStats } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { openDirectory, type Directory } from '../lib/descend.ts';
 import { visible } from '../lib/sanitize.ts';
 
 export interface HookFile {
-  /** How people know it: ".ags/hooks/pre-bash", "~/.config/ags/hooks/pre-any.d/10-mine". */
+  /** Its path in messages: ".ags/hooks/pre-bash", "~/.config/ags/hooks/pre-any.d/10-mine". */
   readonly path: string;
   readonly point: HookPoint;
   readonly bytes: Buffer;
@@ -18,7 +18,7 @@ export interface HookFile {
 
 export const PROJECT_HOOKS = '.ags/hooks';
 
-/** Those of the project's own checkout. */
+/** The hooks of the project's checkout. */
 export function findProjectHooks(projectDir: string): HookFile[] {
   using root = openDirectory(realpathSync(projectDir));
   using ags = childDirectory(root, '.ags', '.ags');
@@ -26,7 +26,7 @@ export function findProjectHooks(projectDir: string): HookFile[] {
   return hooks === null ? [] : listHooks(hooks, PROJECT_HOOKS, () => null);
 }
 
-/** The user's own: they need no approval, but nobody else may have been able to write them. */
+/** The user's own hooks. They need no approval, but no other user may be able to write them. */
 export function findUserHooks(directory: string, label: string, uid: number): HookFile[] {
   using hooks = tryOpen(directory);
   const foreign = (stat: BigIntStats): string | null =>
@@ -46,7 +46,7 @@ function listHooks(directory: Directory, label: string, check: Check): HookFile[
     (name) => /^(pre|post)-/.test(name) && !HOOK_POINTS.some((p) => name === p || name === `${p}.d`),
   );
   if (strange !== undefined)
-    throw wrong(`${label}/${strange}`, `is no point at which hooks are asked; these are: ${HOOK_POINTS.join(', ')}`);
+    throw wrong(`${label}/${strange}`, `is not the name of a hook; known names: ${HOOK_POINTS.join(', ')}`);
   return HOOK_POINTS.flatMap((point) => [
     ...(names.includes(point) ? [readHook(directory, point, point, `${label}/${point}`, check)] : []),
     ...(names.includes(`${point}.d`) ? listMore(directory, point, `${label}/${point}.d`, check) : []),
@@ -65,7 +65,7 @@ function listMore(parent: Directory, point: HookPoint, label: string, check: Che
 function namesOf(directory: Directory, label: string): string[] {
   const names = directory.list(MAX_FILES + 1).map(({ name }) => name.toString('utf8'));
   if (names.length > MAX_FILES) throw wrong(label, `has more than ${MAX_FILES} files`);
-  // By code units: the same order whatever the user's language is.
+  // By code units: the same order for every language of the user.
   return names.toSorted((a, b) => (a < b ? -1 : 1));
 }
 
@@ -73,7 +73,7 @@ function readHook(directory: Directory, name: string, point: HookPoint, path: st
   const stat = directory.lstat(name);
   if (stat === null) throw wrong(path, 'has a name that is not readable text, or was just removed');
   if (stat.isSymbolicLink())
-    throw wrong(path, 'is a symbolic link', 'Put the file itself there: what a link leads to can change unseen.');
+    throw wrong(path, 'is a symbolic link', 'Put the file itself there: the target of a link can change unnoticed.');
   if (!stat.isFile()) throw wrong(path, 'is not a regular file');
   refuseUnsafe(stat, path, check);
   if ((stat.mode & 0o111n) === 0n) throw wrong(path, 'is not executable', `If it is a hook: chmod +x ${path}`);
@@ -88,13 +88,13 @@ function readBytes(directory: Directory, name: string, path: string): Buffer {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EFBIG') throw wrong(path, 'has more than 4 MB');
-    throw wrong(path, code === 'EACCES' ? 'may not be read by you' : `cannot be read (${code})`);
+    throw wrong(path, code === 'EACCES' ? 'is not readable by you' : `cannot be read (${code})`);
   }
 }
 
 function refuseUnsafe(stat: BigIntStats, path: string, check: Check): void {
   if ((stat.mode & 0o002n) !== 0n && !stat.isSymbolicLink())
-    throw wrong(path, 'can be written by every user of this machine', `Take that away: chmod o-w ${path}`);
+    throw wrong(path, 'can be written by every user of this machine', `Remove that permission: chmod o-w ${path}`);
   const problem = check(stat);
   if (problem !== null) throw wrong(path, problem);
 }

@@ -1,4 +1,4 @@
-// hooks/hook.ts: one hook, whatever it is made of: a program of this machine, one inside the sandbox, or code of ours.
+// hooks/hook.ts: one hook of any kind: a program of this machine, one inside the sandbox, or code of ags.
 import type { HookInput, HookPoint } from '../protocol/hook.ts';
 
 export interface Hook {
@@ -6,11 +6,11 @@ export interface Hook {
   readonly name: string;
   readonly point: HookPoint;
   readonly timeoutMs: number;
-  /** Whatever it throws is a refusal. `signal`: the time is over, or the run is. */
+  /** An exception is a refusal. `signal`: the time limit is reached, or the run is over. */
   ask(input: HookInput, signal: AbortSignal): Promise<Answer>;
 }
 
-/** `reason` is plain text; it goes to the agent and to the user. */
+/** `reason` is plain text for the agent and the user. */
 export type Answer =
   | { readonly verdict: 'allowed' }
   | { readonly verdict: 'refused' | 'failed'; readonly reason: string };

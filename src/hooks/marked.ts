@@ -1,7 +1,7 @@
-// hooks/marked.ts: the processes of a hook, wherever they went: all of them have a word in their environment that no other has.
+// hooks/marked.ts: finds all processes of a hook by a marker in their environment that no other process has.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Processes whose environment holds a variable that begins so: "AGS_HOOK_MARK=...". */
+/** Processes with a variable that begins with the marker: "AGS_HOOK_MARK=...". */
 export function findMarked(mark: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
@@ -9,7 +9,7 @@ export function findMarked(mark: string): number[] {
   });
 }
 
-/** Ends them all, and those that they start meanwhile. */
+/** Kills them all, and those that they start meanwhile. */
 export function killMarked(mark: string): void {
   for (let round = 0; round < ROUNDS; round++) {
     const found = findMarked(mark);
@@ -23,18 +23,18 @@ export function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
-/** Processes of the whole machine: one small file, to be looked at often. */
+/** Number of processes of the whole machine, from one small file that is cheap to read often. */
 export function countAll(): number {
   return Number(/\/(\d+) /.exec(readFileSync('/proc/loadavg', 'utf8'))?.[1] ?? 0);
 }
 
 const ROUNDS = 50;
 
-// One that has ended and is not yet waited for has an empty one.
+// A zombie has an empty environment.
 function environment(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');

@@ -1,18 +1,18 @@
-// hooks/observer.ts: for agents that no hook can stop: what they say they did is put before the hooks afterwards.
-// Invariant: bounded, whatever an agent prints; and what was left out is said by the number.
+// hooks/observer.ts: for agents that no hook can stop: hooks see the agent's reported actions afterwards.
+// Invariant: bounded, whatever an agent prints; the number of skipped actions is reported.
 import type { Action, AgentEvent } from '../protocol/agent-event.ts';
 import type { GateRequest } from '../protocol/hook.ts';
 
 export interface Observer {
   observe(event: AgentEvent): void;
-  /** When all that was observed so far has been judged. */
+  /** Resolves when all observed actions have been judged. */
   close(): Promise<void>;
 }
 
 const MOST_WAITING = 500;
 const MOST_STARTED = 1000;
 
-/** `leftOut` is called at the end, if more came than could be judged. */
+/** `leftOut` is called at the end if there were too many actions to judge. */
 export function createObserver(
   decide: (request: GateRequest) => Promise<unknown>,
   leftOut: (count: number) => void,

@@ -7,14 +7,14 @@ import { noSecrets } from './ready/no-secrets.ts';
 import { protectBranches } from './ready/protect-branches.ts';
 
 export interface ReadyTools {
-  /** Where `log` writes. */
+  /** The file of the hook `log`. */
   readonly logFile: string;
   readonly timeoutMs: number;
   now(): Date;
   runInside(argv: readonly string[], input: HookInput, signal: AbortSignal): Promise<Answer>;
 }
 
-/** `log` comes first, so that it has also what another one refuses. */
+/** `log` comes first, so that it also records actions that another hook refuses. */
 export function readyHooks(use: readonly ReadyHook[], tools: ReadyTools): Hook[] {
   return ORDER.filter((name) => use.includes(name)).flatMap((name) =>
     POINTS[name].map((point) => ({

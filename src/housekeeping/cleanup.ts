@@ -1,6 +1,6 @@
-// housekeeping/cleanup.ts: what sandboxes that were killed, and tasks that are settled, have left behind.
-// Invariant: look first, act afterwards, and look again under the lock before anything is removed. Changes that nobody has
-// decided about are kept unless they were asked for by name or with `all`.
+// housekeeping/cleanup.ts: plans and removes what killed sandboxes and finished tasks left behind.
+// Invariant: plan first, act afterwards, and check again under the lock before removing anything. Unreviewed changes are kept
+// unless the user names the task or passes `all`.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { lockHolder } from '../lib/process/lock.ts';
@@ -13,85 +13,85 @@ import { layerItems } from './layer-cleanup.ts';
 import { describeTask, sizeOf, type TaskRow } from '../queries/list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { engineItems } from './engine-leftovers.ts';
-import { endStrays, findStrays, type Stray } from './orphans.ts';
+import { endOrphans, findOrphans, type Orphan } from './orphans.ts';
 import { imageItems } from './unused-images.ts';
 import { UNUSED_MS } from '../workspace/unused-layers.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Cleanup {
   readonly items: readonly CleanupItem[];
-  /** Ended tasks that stay, because they have changes. */
+  /** Ended tasks that stay because they have unreviewed changes. */
   readonly kept: readonly TaskRow[];
   readonly running: number;
 }
 
 export interface CleanupOptions {
-  /** Also changes that nobody has decided about. */
+  /** Also remove tasks with unreviewed changes. */
   readonly all: boolean;
-  /** Tasks that ended later than this are left alone. */
+  /** Keep tasks that ended more recently than this. */
   readonly olderThanMs: number;
 }
 
-export async function planCleanup(world: World, options: CleanupOptions): Promise<Cleanup> {
-  const entries = await readEntries(world.stateDir);
-  const tasks = await Promise.all(entries.map((entry) => judge(world, entry, options)));
+export async function planCleanup(context: HostContext, options: CleanupOptions): Promise<Cleanup> {
+  const entries = await readEntries(context.stateDir);
+  const tasks = await Promise.all(entries.map((entry) => judge(context, entry, options)));
   const removed = tasks.flatMap(({ item }) => (item === null ? [] : [item]));
-  const goes = new Set(removed.map(({ name }) => name));
-  const stay = entries.filter((entry) => !goes.has(entry.id) && !isRunning(entry));
+  const going = new Set(removed.map(({ name }) => name));
+  const staying = entries.filter((entry) => !going.has(entry.id) && !isRunning(entry));
   return {
     items: [
-      ...strays(world).map(strayItem),
-      ...(await engineItems(world)),
+      ...orphans(context).map(orphanItem),
+      ...(await engineItems(context)),
       ...cgroupItems(),
-      ...stay.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(world, id, paths)]),
+      ...staying.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(context, id, paths)]),
       ...removed,
-      ...(await mergeItems(world)),
-      ...(await leftoverItems(world)),
-      ...(await layerItems(world, options.all ? options.olderThanMs : UNUSED_MS, goes)),
-      ...networkLogItems(world),
-      ...(await imageItems(world, entries)),
+      ...(await mergeItems(context)),
+      ...(await leftoverItems(context)),
+      ...(await layerItems(context, options.all ? options.olderThanMs : UNUSED_MS, going)),
+      ...networkLogItems(context),
+      ...(await imageItems(context, entries)),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
     running: entries.filter(isRunning).length,
   };
 }
 
-/** In order: processes end before their groups and files go. Returns those that are gone. */
+/** Removes items in order: processes end before their cgroups and files go. Returns the removed items. */
 export async function cleanUp(items: readonly CleanupItem[]): Promise<CleanupItem[]> {
   const done: CleanupItem[] = [];
   for (const item of items) if (await item.remove()) done.push(item);
   return done;
 }
 
-/** The cheap part, for other commands to begin with: processes that nobody waits for, and tasks without their files. */
-export async function sweep(world: World): Promise<void> {
-  await endStrays(strays(world));
-  for (const id of entryIds(world.stateDir)) {
-    const entry = readPartial(world.stateDir, id);
+/** The cheap part, which other commands run first: ends orphan processes and removes tasks without their files. */
+export async function sweep(context: HostContext): Promise<void> {
+  await endOrphans(orphans(context));
+  for (const id of entryIds(context.stateDir)) {
+    const entry = readPartial(context.stateDir, id);
     if (entry !== null && !holdsWork(entry.paths))
-      await removeUnlessBusy(world, entry, async () => !holdsWork(entry.paths));
+      await removeUnlessBusy(context, entry, async () => !holdsWork(entry.paths));
   }
 }
 
 async function judge(
-  world: World,
+  context: HostContext,
   entry: TaskEntry,
   options: CleanupOptions,
 ): Promise<{ item: CleanupItem | null; kept: TaskRow | null }> {
   const nothing = { item: null, kept: null };
   if (entry.kind === 'partial' && !holdsWork(entry.paths))
-    return { item: await taskItem(world, entry, 'never began'), kept: null };
-  // Also one that has ended, but whose ags is just about to ask what to do with it.
+    return { item: await taskItem(context, entry, 'never started'), kept: null };
+  // Also keeps an ended task whose ags is still running, for example to ask about its changes.
   if (entry.kind === 'whole' && (entry.stored.live || lockHolder(entry.paths.lock) !== null)) return nothing;
   const row = await describeTask(entry);
-  const tooYoung = world.now().getTime() - (row.endedAtMs ?? row.startedAtMs) < options.olderThanMs;
+  const tooYoung = context.now().getTime() - (row.endedAtMs ?? row.startedAtMs) < options.olderThanMs;
   if (!row.changed)
     return tooYoung
       ? nothing
-      : { item: await taskItem(world, entry, `${STATES[row.state]}, nothing left to decide`), kept: null };
+      : { item: await taskItem(context, entry, `${STATES[row.state]}, nothing left to review`), kept: null };
   if (!options.all || tooYoung) return { item: null, kept: row };
   return {
-    item: await taskItem(world, entry, `${STATES[row.state]}, with changes that were not reviewed`, true),
+    item: await taskItem(context, entry, `${STATES[row.state]}, with unreviewed changes`, true),
     kept: null,
   };
 }
@@ -111,56 +111,60 @@ const STATES: Readonly<Record<TaskRow['state'], string>> = {
   damaged: 'damaged',
 };
 
-async function taskItem(world: World, entry: TaskEntry, why: string, losesWork = false): Promise<CleanupItem> {
+async function taskItem(context: HostContext, entry: TaskEntry, why: string, losesWork = false): Promise<CleanupItem> {
   return {
     kind: 'task',
     name: entry.id,
     why,
     bytes: await sizeOf(entry.paths.root),
     losesWork,
-    // Somebody may have started to review it since it was looked at, or may have come back to it.
+    // The user may have started a review or another turn since the plan was made.
     remove: () =>
-      removeUnlessBusy(world, entry, async () => {
-        const now = await readEntry(world.stateDir, entry.id);
+      removeUnlessBusy(context, entry, async () => {
+        const now = await readEntry(context.stateDir, entry.id);
         return losesWork || now.kind !== 'whole' || !(await describeTask(now)).changed;
       }),
   };
 }
 
-// Their processes were ended before.
-async function removeUnlessBusy(world: World, entry: TaskEntry, isStill: () => Promise<boolean>): Promise<boolean> {
+// The caller has ended the task's processes.
+async function removeUnlessBusy(
+  context: HostContext,
+  entry: TaskEntry,
+  isStill: () => Promise<boolean>,
+): Promise<boolean> {
   if (isRunning(entry) || lockHolder(entry.paths.lock) !== null) return false;
-  return (await removeFiles(world, entry, isStill)) !== null;
+  return (await removeFiles(context, entry, isStill)) !== null;
 }
 
-/** A task without its files is one that never began, unless something was written in it. */
+/** A task without task.json or run.json never started, unless its workspace has files. */
 function holdsWork(paths: TaskPaths): boolean {
   return [paths.upper, paths.copy, paths.staging].some((dir) => existsSync(dir) && readdirSync(dir).length > 0);
 }
 
-function strays(world: World): Stray[] {
-  return findStrays((task) => runnerLives(taskPaths(world.stateDir, task)));
+function orphans(context: HostContext): Orphan[] {
+  return findOrphans((task) => runnerLives(taskPaths(context.stateDir, task)));
 }
 
-function strayItem(stray: Stray): CleanupItem {
+function orphanItem(orphan: Orphan): CleanupItem {
   return {
     kind: 'process',
-    name: String(stray.pid),
-    why: `of ${stray.task}, whose ags was killed`,
+    name: String(orphan.pid),
+    why: `process of ${orphan.task}, whose ags was killed`,
     bytes: 0,
     losesWork: false,
-    remove: async () => (await endStrays([stray])).length > 0,
+    remove: async () => (await endOrphans([orphan])).length > 0,
   };
 }
 
-/** A run that is still going on keeps its log, however long it takes. */
-function networkLogItems(world: World): CleanupItem[] {
-  return oldNetworkLogs(world.stateDir, world.now().getTime())
-    .filter(({ task }) => !runnerLives(taskPaths(world.stateDir, task)))
+/** Keeps the logs of running tasks, whatever their age. */
+function networkLogItems(context: HostContext): CleanupItem[] {
+  return oldNetworkLogs(context.stateDir, context.now().getTime())
+    .filter(({ task }) => !runnerLives(taskPaths(context.stateDir, task)))
     .map(({ file }) => ({
       kind: 'file',
       name: file,
-      why: 'an old log of the network',
+      why: 'old network log',
       bytes: statSync(file, { throwIfNoEntry: false })?.size ?? 0,
       losesWork: false,
       async remove() {
@@ -170,7 +174,7 @@ function networkLogItems(world: World): CleanupItem[] {
     }));
 }
 
-/** Where each controller has a tree of its own, a sandbox has a group of the same name in each. */
+/** With cgroup v1 a sandbox has a group of the same name in the tree of each controller. */
 function cgroupItems(): CleanupItem[] {
   const stale = staleCgroups(CGROUPS);
   return [...new Set(stale.map((directory) => basename(directory)))].map((name) => {

@@ -1,14 +1,14 @@
-// housekeeping/engine-leftovers.ts: for `ags cleanup`: what is left of sandboxes that were containers.
+// housekeeping/engine-leftovers.ts: finds containers, work directories and mounts of killed container sandboxes for `ags cleanup`.
 import { join } from 'node:path';
 import { taskPaths } from '../store/layout.ts';
 import type { CleanupItem } from './leftovers.ts';
 import { engineWorkDirs } from '../run/open-backend.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-export async function engineItems(world: World): Promise<CleanupItem[]> {
+export async function engineItems(context: HostContext): Promise<CleanupItem[]> {
   const { findEngine } = await import('../sandbox/engine/find-engine.ts');
   const { ENGINE_NAMES } = await import('../sandbox/engine/engine-kinds.ts');
-  const engines = ENGINE_NAMES.flatMap((name) => findEngine(name, world, false) ?? []);
+  const engines = ENGINE_NAMES.flatMap((name) => findEngine(name, context, false) ?? []);
   const { removeContainer, removeStage, staleContainers, staleStages } =
     await import('../sandbox/container/leftovers.ts');
   const base = { bytes: 0, losesWork: false } as const;
@@ -20,10 +20,10 @@ export async function engineItems(world: World): Promise<CleanupItem[]> {
   const works =
     daemon === undefined
       ? []
-      : engineWorkDirs(world).flatMap((dir) => staleWork(dir).map((name) => ({ dir, name, daemon })));
-  const stages = world.uid === 0 ? staleStages() : [];
+      : engineWorkDirs(context).flatMap((dir) => staleWork(dir).map((name) => ({ dir, name, daemon })));
+  const stages = context.uid === 0 ? staleStages() : [];
   return [
-    ...(await farItems(world)),
+    ...(await remoteItems(context)),
     ...containers.flat().map(({ id, run, engine }): CleanupItem => ({
       ...base,
       kind: 'container',
@@ -48,21 +48,21 @@ export async function engineItems(world: World): Promise<CleanupItem[]> {
   ];
 }
 
-/** On an engine on another machine: what dead processes with this state directory have left there. What a task in it still waits for stays. */
-async function farItems(world: World): Promise<CleanupItem[]> {
+/** Leftovers of dead processes with this state directory on a remote engine. A volume that a task still needs stays. */
+async function remoteItems(context: HostContext): Promise<CleanupItem[]> {
   const { findAnyEngine } = await import('../sandbox/engine/find-engine.ts');
-  const engine = findAnyEngine('docker', world, false);
+  const engine = findAnyEngine('docker', context, false);
   if (engine === null || engine.far === null) return [];
-  const { farLeftovers, readMemo, removeVolume } = await import('../sandbox/remote/volume.ts');
+  const { remoteLeftovers, readMemo, removeVolume } = await import('../sandbox/remote/volume.ts');
   const { removeContainer } = await import('../sandbox/container/leftovers.ts');
-  const waited = (run: string): string | undefined =>
-    run.includes('/') ? undefined : readMemo(taskPaths(world.stateDir, run).runDir)?.place.volume;
-  return (await farLeftovers(engine, world.stateDir))
-    .filter(({ kind, id, run }) => kind === 'container' || waited(run) !== id)
+  const neededVolume = (run: string): string | undefined =>
+    run.includes('/') ? undefined : readMemo(taskPaths(context.stateDir, run).runDir)?.place.volume;
+  return (await remoteLeftovers(engine, context.stateDir))
+    .filter(({ kind, id, run }) => kind === 'container' || neededVolume(run) !== id)
     .map(({ kind, id, run }): CleanupItem => ({
       kind: kind === 'container' ? 'container' : 'directory',
       name: kind === 'container' ? run : `${id} at ${engine.far}`,
-      why: kind === 'container' ? 'its ags was killed' : 'a volume whose task is gone, or has what was in it',
+      why: kind === 'container' ? 'its ags was killed' : 'volume of a removed task, or of one whose files were fetched',
       bytes: 0,
       losesWork: false,
       remove: () => (kind === 'container' ? removeContainer(engine, id) : removeVolume(engine, id)),

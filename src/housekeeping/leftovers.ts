@@ -1,4 +1,4 @@
-// housekeeping/leftovers.ts: files that a process which was killed has left behind, beside whole tasks.
+// housekeeping/leftovers.ts: finds files other than whole tasks that killed processes left behind.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { lockTask } from '../store/task-lock.ts';
 import { cutOffApplies, recoverApplies } from './remove.ts';
 import { credentialsDir } from '../store/credentials.ts';
 import { agentsDir } from '../agent-setup/installed-agents.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface CleanupItem {
   readonly kind:
@@ -30,13 +30,13 @@ export interface CleanupItem {
   readonly name: string;
   readonly why: string;
   readonly bytes: number;
-  /** Changes that nobody has decided about go with it. */
+  /** Removing it deletes unreviewed changes. */
   readonly losesWork: boolean;
-  /** False: it is in use after all, or could not be removed. */
+  /** Returns false if it is in use after all, or could not be removed. */
   remove(): Promise<boolean>;
 }
 
-/** Applies that were cut off: their temporary files, and what they had begun, are settled by the journal. */
+/** Interrupted applies. The journal tells how to finish or undo them and where their temporary files are. */
 export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
   if (lockHolder(paths.lock) !== null || cutOffApplies(paths).length === 0) return [];
   const remove = (): Promise<boolean> => underLock(paths, () => recoverApplies(paths));
@@ -44,7 +44,7 @@ export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
     {
       kind: 'apply',
       name: id,
-      why: 'temporary files of a review that was cut off',
+      why: 'temporary files of an interrupted review',
       bytes: 0,
       losesWork: false,
       remove,
@@ -52,46 +52,46 @@ export function applyItems(id: string, paths: TaskPaths): CleanupItem[] {
   ];
 }
 
-/** The locks and the socket of a dead process, and what one that was killed while it took a lock or wrote a file has left. */
-export function lockItems(world: World, id: string, paths: TaskPaths): CleanupItem[] {
+/** The locks and the socket of a dead process, and unfinished locks and temporary files. */
+export function lockItems(context: HostContext, id: string, paths: TaskPaths): CleanupItem[] {
   const item = (name: string, remove: () => Promise<boolean>): CleanupItem => ({
     kind: 'lock',
     name: `${id}/${name}`,
-    why: 'its holder is dead',
+    why: 'the process that held it has ended',
     bytes: 0,
     losesWork: false,
     remove,
   });
   return list(paths.root).flatMap((name) => {
     const path = join(paths.root, name);
-    // Taking it over and giving it back leaves no gap for another process.
+    // Taking over the lock and releasing it leaves no gap for another process.
     if (name === 'lock' && lockHolder(path) === null)
       return [item(name, () => underLock(paths, async () => undefined))];
     if (OTHER_LOCKS.includes(name) && lockHolder(path) === null) return [item(name, async () => dropLock(path))];
-    // Whoever serves it holds the task.
+    // The process that serves the control socket holds the task's lock.
     if (name === 'control' && lockHolder(paths.lock) === null)
       return [item(name, () => underLock(paths, async () => void remove(path)))];
-    const cutOff = /^((checks|bring-out)\.)?lock\.[\d.-]+$|\.tmp$/.test(name);
-    return cutOff && isOld(world, path) ? [item(name, async () => remove(path))] : [];
+    const unfinished = /^((checks|bring-out)\.)?lock\.[\d.-]+$|\.tmp$/.test(name);
+    return unfinished && isOld(context, path) ? [item(name, async () => remove(path))] : [];
   });
 }
 
 const OTHER_LOCKS: readonly string[] = ['checks.lock', 'bring-out.lock'];
 
-/** Merges that were cut off before they had changed anything: `ags list` has settled the others. */
-export async function mergeItems(world: World): Promise<CleanupItem[]> {
-  const dirs = list(mergesDir(world.stateDir)).map((name) => join(mergesDir(world.stateDir), name));
+/** Merges that were interrupted before they changed anything; `ags list` recovers the others. */
+export async function mergeItems(context: HostContext): Promise<CleanupItem[]> {
+  const dirs = list(mergesDir(context.stateDir)).map((name) => join(mergesDir(context.stateDir), name));
   return dirs
     .filter((dir) => list(dir).some((name) => /^place-|\.tmp$/.test(name)))
     .map((dir) => ({
       kind: 'directory',
       name: dir,
-      why: 'what a merge that was cut off has left',
+      why: 'files of an interrupted merge',
       bytes: 0,
       losesWork: false,
       async remove() {
         const { recoverMoves } = await import('../merge/move-branch.ts');
-        return recoverMoves(world, [mergesAt(dir)]);
+        return recoverMoves(context, [mergesAt(dir)]);
       },
     }));
 }
@@ -103,16 +103,16 @@ function dropLock(path: string): boolean {
 
 const CACHE_MS = 30 * 86_400_000;
 
-/** Below the state and cache directories. */
-export async function leftoverItems(world: World): Promise<CleanupItem[]> {
-  const { stateDir, cacheDir } = world;
+/** Leftovers in the state, cache and data directories, in the home and in the temporary directory. */
+export async function leftoverItems(context: HostContext): Promise<CleanupItem[]> {
+  const { stateDir, cacheDir } = context;
   const places: readonly Place[] = [
     {
       kind: 'directory',
       dir: tasksDir(stateDir),
       names: new RegExp(`^\\${REMOVING}`),
       ageMs: 0,
-      why: 'a task whose removal was cut off',
+      why: 'task whose removal was interrupted',
     },
     {
       kind: 'directory',
@@ -121,16 +121,16 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       ageMs: 0,
       spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
       before: takeBackImport,
-      why: 'a task that never began',
+      why: 'task that never started',
     },
-    { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'a trial sandbox that was cut off' },
-    ...[stateDir, cacheDir, agentsDir(world)].map((dir): Place => ({
+    { kind: 'directory', dir: stateDir, names: /^probe-/, why: 'interrupted test sandbox' },
+    ...[stateDir, cacheDir, agentsDir(context)].map((dir): Place => ({
       kind: 'directory',
       dir,
       names: /^\.apart-/,
       ageMs: 0,
       spare: (name) => existsSync(`/proc/${name.split('-')[1]}`),
-      why: 'an installation or a log-in that was cut off',
+      why: 'interrupted installation or log-in',
     })),
     {
       kind: 'directory',
@@ -138,37 +138,42 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
       names: /^\.inner-.*-\d+$/,
       ageMs: 0,
       spare: (name) => existsSync(`/proc/${name.split('-').at(-1)}`),
-      why: 'where an engine inside met an ags that was killed',
+      why: 'sockets of nested Docker whose ags was killed',
     },
-    ...[world.home, realpathSync(tmpdir())].map((dir): Place => ({
+    ...[context.home, realpathSync(tmpdir())].map((dir): Place => ({
       kind: 'directory',
       dir,
       names: new RegExp(`^\\${STAGE_PREFIX}\\d+-`),
       ageMs: 0,
       spare: (name) =>
-        existsSync(`/proc/${name.slice(STAGE_PREFIX.length).split('-')[0]}`) || !isOwn(world, join(dir, name)),
-      why: 'where sandboxes were attacked, by an ags that was killed',
+        existsSync(`/proc/${name.slice(STAGE_PREFIX.length).split('-')[0]}`) || !isOwn(context, join(dir, name)),
+      why: 'test files of an interrupted ags doctor --attack',
     })),
-    { kind: 'file', dir: join(cacheDir, 'images/new'), names: /^/, why: 'a part of an image that was cut off' },
-    { kind: 'file', dir: stateDir, names: /\.tmp$|^queue\.lock\.[\d.-]+$/, why: 'a write that was cut off' },
+    { kind: 'file', dir: join(cacheDir, 'images/new'), names: /^/, why: 'interrupted download of an image' },
+    { kind: 'file', dir: stateDir, names: /\.tmp$|^queue\.lock\.[\d.-]+$/, why: 'interrupted write' },
     {
       kind: 'file',
       dir: stateDir,
       names: /^queue\.lock$/,
       spare: (name) => lockHolder(join(stateDir, name)) !== null,
-      why: 'its holder is dead',
+      why: 'the process that held it has ended',
     },
-    { kind: 'file', dir: credentialsDir(stateDir), names: /\.tmp$/, why: 'a write that was cut off' },
-    { kind: 'directory', dir: cacheDir, names: /^(plan|probe|build|perl-new)-/, why: 'a command that was cut off' },
+    { kind: 'file', dir: credentialsDir(stateDir), names: /\.tmp$/, why: 'interrupted write' },
+    {
+      kind: 'directory',
+      dir: cacheDir,
+      names: /^(plan|probe|build|perl-new)-/,
+      why: 'files of an interrupted command',
+    },
     {
       kind: 'directory',
       dir: cacheDir,
       names: /^etc-/,
       spare: inUse(join(cacheDir, 'etc.json')),
-      why: 'an earlier copy of /etc for sandboxes',
+      why: 'old copy of /etc for sandboxes',
     },
-    { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'a write that was cut off' },
-    { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'a cache, not changed for 30 days' },
+    { kind: 'file', dir: cacheDir, names: /\.tmp$|\.json\.\d+$/, why: 'interrupted write' },
+    { kind: 'file', dir: cacheDir, names: /\.json$/, ageMs: CACHE_MS, why: 'cache, not changed for 30 days' },
   ];
   const found = places.flatMap(({ kind, dir, names, ageMs, why, spare, before }) =>
     list(dir)
@@ -177,7 +182,7 @@ export async function leftoverItems(world: World): Promise<CleanupItem[]> {
   );
   return Promise.all(
     found
-      .filter(({ path, ageMs }) => isOld(world, path, ageMs))
+      .filter(({ path, ageMs }) => isOld(context, path, ageMs))
       .map(async ({ kind, why, path, before }) => ({
         kind,
         name: path,
@@ -198,19 +203,19 @@ interface Place {
   readonly names: RegExp;
   readonly ageMs?: number;
   readonly why: string;
-  /** Still needed, whatever its age. */
+  /** True for a file that is still needed, whatever its age. */
   readonly spare?: (name: string) => boolean;
-  /** What has to be taken back elsewhere first. */
+  /** Undoes changes elsewhere before the removal. */
   readonly before?: (path: string) => Promise<void>;
 }
 
-/** The next sandbox will use the copy that the memory names, and a running one keeps the one it was started with. */
-function inUse(memory: string): (name: string) => boolean {
-  const kept = existsSync(memory) ? readFileSync(memory, 'utf8') : '';
+/** The next sandbox uses the copy that `index` names. Running sandboxes keep the copy they started with. */
+function inUse(index: string): (name: string) => boolean {
+  const kept = existsSync(index) ? readFileSync(index, 'utf8') : '';
   return (name) => kept.includes(`/${name}"`) || mountTables().some((table) => table.includes(`/${name} `));
 }
 
-/** One for each mount namespace; other users', who have caches of their own, cannot be seen. */
+/** One for each mount namespace. Other users' are not visible, but they have their own caches. */
 function mountTables(): string[] {
   const processes = new Map<string, string>();
   for (const pid of list('/proc').filter((name) => /^\d+$/.test(name)))
@@ -221,10 +226,10 @@ function mountTables(): string[] {
   return [...processes.values()].map((pid) => look(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8')));
 }
 
-/** '' when the process has ended, or is another user's. */
-function look(at: () => string): string {
+/** '' if the process has ended, or belongs to another user. */
+function look(read: () => string): string {
   try {
-    return at();
+    return read();
   } catch {
     return '';
   }
@@ -251,13 +256,13 @@ function list(dir: string): string[] {
   return existsSync(dir) ? readdirSync(dir) : [];
 }
 
-/** In a directory that others use as well. */
-function isOwn({ uid }: World, path: string): boolean {
+/** For directories that other users share. */
+function isOwn({ uid }: HostContext, path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.uid === uid;
 }
 
-/** What is younger than a minute may still be in the making. */
-function isOld(world: World, path: string, ageMs = 60_000): boolean {
+/** A file younger than a minute may still be in use by its creator. */
+function isOld(context: HostContext, path: string, ageMs = 60_000): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
-  return stat !== undefined && world.now().getTime() - stat.mtimeMs >= ageMs;
+  return stat !== undefined && context.now().getTime() - stat.mtimeMs >= ageMs;
 }

@@ -1,25 +1,24 @@
-// housekeeping/orphans.ts: processes of sandboxes whose runner is dead.
-// Invariant: nothing is ended that anybody still waits for. A process counts as a stray only if it has exactly the
-// environment that our launcher gets, and the process that started its launcher is gone: it was handed to a process that is
-// not Node, or to the machine's first one. A task that is merely unknown here may be another user's, or another state
-// directory's, and be alive.
+// housekeeping/orphans.ts: finds and ends processes of sandboxes whose runner is dead.
+// Invariant: no process is ended that a runner still waits for. A process counts as an orphan only if it has exactly the
+// environment of the launcher, and the process that started its launcher is gone, so that it now belongs to init or another
+// program that is not Node. A task that is merely unknown here may be running for another user or another state directory.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { statFields } from '../lib/process/proc-stat.ts';
 import { startTicks, unlessGone } from '../sandbox/watch/process-tree.ts';
 
-export interface Stray {
+export interface Orphan {
   readonly pid: number;
-  /** With the pid it names one process for ever. */
+  /** Together with the pid it identifies one process for good. */
   readonly startTicks: string;
   readonly task: string;
 }
 
-/** `isLive` says whether the runner of a task is alive, as far as it is known here. */
-export function findStrays(isLive: (task: string) => boolean): Stray[] {
+/** `isLive` tells whether the runner of a task is known to be alive. */
+export function findOrphans(isLive: (task: string) => boolean): Orphan[] {
   const marked = markedProcesses();
-  const related = lineOf(process.pid);
+  const ancestors = ancestorsOf(process.pid);
   const starter = (pid: number): number => {
     let at = pid;
     for (let up = marked.get(at); up !== undefined; up = marked.get(at)) at = up.parent;
@@ -27,18 +26,19 @@ export function findStrays(isLive: (task: string) => boolean): Stray[] {
   };
   return [...marked].flatMap(([pid, { task }]) => {
     const ticks = startTicks(pid);
-    return ticks === null || related.has(pid) || isLive(task) || mayBeRunner(starter(pid))
+    return ticks === null || ancestors.has(pid) || isLive(task) || mayBeRunner(starter(pid))
       ? []
       : [{ pid, startTicks: ticks, task }];
   });
 }
 
-/** Returns those that are gone. One that waits for a device may stay. */
-export async function endStrays(strays: readonly Stray[]): Promise<Stray[]> {
-  const isThere = (stray: Stray): boolean => startTicks(stray.pid) === stray.startTicks && stateOf(stray.pid) !== 'Z';
-  for (const stray of strays) if (isThere(stray)) kill(stray.pid);
-  for (let waitMs = 1; waitMs < 2000 && strays.some(isThere); waitMs *= 2) await sleep(waitMs);
-  return strays.filter((stray) => !isThere(stray));
+/** Returns the ended ones. A process that waits for a device may stay. */
+export async function endOrphans(orphans: readonly Orphan[]): Promise<Orphan[]> {
+  const isThere = (orphan: Orphan): boolean =>
+    startTicks(orphan.pid) === orphan.startTicks && stateOf(orphan.pid) !== 'Z';
+  for (const orphan of orphans) if (isThere(orphan)) kill(orphan.pid);
+  for (let waitMs = 1; waitMs < 2000 && orphans.some(isThere); waitMs *= 2) await sleep(waitMs);
+  return orphans.filter((orphan) => !isThere(orphan));
 }
 
 interface Marked {
@@ -46,7 +46,7 @@ interface Marked {
   readonly parent: number;
 }
 
-/** The environment of a process is that of its start; a program inside the sandbox has another. */
+/** /proc shows the environment that a process was started with; programs inside the sandbox have another one. */
 function markedProcesses(): Map<number, Marked> {
   const marked = new Map<number, Marked>();
   for (const name of readdirSync('/proc')) {
@@ -59,7 +59,7 @@ function markedProcesses(): Map<number, Marked> {
   return marked;
 }
 
-// The launcher gets PATH and AGS_RUN, and XDG_RUNTIME_DIR for systemd-run; shells add the rest.
+// The launcher gets PATH, AGS_RUN and, for systemd-run, XDG_RUNTIME_DIR. Shells add the rest.
 const LAUNCHER_ENV = new Set(['PATH', 'AGS_RUN', 'XDG_RUNTIME_DIR', 'PWD', 'OLDPWD', 'SHLVL', '_']);
 
 function markOf(pid: number): string | null {
@@ -72,11 +72,11 @@ function markOf(pid: number): string | null {
   );
 }
 
-// Orphans are handed to the machine's first process, or to the user's service manager.
+// The kernel gives orphans to the machine's first process, or to the user's service manager.
 const SERVICE_MANAGERS = ['systemd', 'init'];
 
 function mayBeRunner(pid: number): boolean {
-  // The first process of a PID namespace has no parent that could be seen: we are inside of that namespace.
+  // The parent of a PID namespace's first process is not visible from inside that namespace.
   if (pid === 0) return true;
   // In a container the first process may be ags, or some other Node program.
   if (pid === 1) return (read('/proc/1/cmdline') ?? '').split('\0').some((word) => /^ags(\.js)?$/.test(basename(word)));
@@ -88,7 +88,7 @@ function mayBeRunner(pid: number): boolean {
   );
 }
 
-/** Null when that is not for us to know: it is another user's, who may well have started a process as us. */
+/** null: unknown, because the process belongs to another user, who may have started a process under our user ID. */
 function programOf(pid: number): string | null {
   try {
     return readlinkSync(`/proc/${pid}/exe`);
@@ -98,7 +98,7 @@ function programOf(pid: number): string | null {
   }
 }
 
-function lineOf(pid: number): Set<number> {
+function ancestorsOf(pid: number): Set<number> {
   const line = new Set<number>();
   for (let at: number | null = pid; at !== null && at > 0 && !line.has(at); at = parentOf(at)) line.add(at);
   return line;
@@ -118,7 +118,7 @@ function fieldsOf(pid: number): string[] | null {
   return stat === null ? null : statFields(stat);
 }
 
-/** Null: it has ended, or belongs to somebody else. */
+/** null: the process has ended, or belongs to another user. */
 function read(path: string): string | null {
   try {
     return unlessGone(() => readFileSync(path, 'latin1'), null);

@@ -1,5 +1,5 @@
-// housekeeping/remove.ts: throw a task away, with its processes and everything it wrote.
-// Invariant: done under the task's lock, after its last process is gone.
+// housekeeping/remove.ts: removes a task with its processes, branches and files.
+// Invariant: files are removed under the task's lock, after its last process has ended.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,8 +13,8 @@ import type { TaskEntry } from '../queries/entries.ts';
 import { lockTask, taskBusy } from '../store/task-lock.ts';
 import { sizeOf } from '../queries/list.ts';
 import { stopChecks } from '../agent-run/stop-checks.ts';
-import { endStrays, findStrays } from './orphans.ts';
-import type { World } from '../run/host-context.ts';
+import { endOrphans, findOrphans } from './orphans.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export const CGROUPS = '/sys/fs/cgroup';
 
@@ -23,32 +23,36 @@ export interface Removed {
   readonly branches: readonly string[];
 }
 
-export async function removeEntry(world: World, entry: TaskEntry, options: { force: boolean }): Promise<Removed> {
+export async function removeEntry(
+  context: HostContext,
+  entry: TaskEntry,
+  options: { force: boolean },
+): Promise<Removed> {
   if (isRunning(entry)) {
     if (!options.force)
       throw new AgsError('task.busy', `${entry.id} is running (process ${entry.stored.run.runner.pid}).`, {
-        hint: `To end it and throw its changes away: ags rm --force ${entry.id}`,
+        hint: `To stop it and delete its changes: ags rm --force ${entry.id}`,
       });
     await endRunner(entry.stored.run.runner);
   }
   await stopChecks(entry.paths);
-  await endStrays(findStrays((task) => task !== entry.id));
+  await endOrphans(findOrphans((task) => task !== entry.id));
   if (options.force) await removeStale(CGROUPS);
-  return removeFiles(world, entry);
+  return removeFiles(context, entry);
 }
 
 /**
- * For a task that has no process any more. Its branches go first: without the task nobody knows that they are ours. Whoever removes it
- * because of how it stands looks once more when nobody else can change that; null: it stays.
+ * For a task without processes. Removes its branches first, because only the task records that ags made them. `isStill` repeats the
+ * caller's condition under the lock; if it is no longer true, the task stays and the result is null.
  */
-export async function removeFiles(world: World, entry: TaskEntry): Promise<Removed>;
+export async function removeFiles(context: HostContext, entry: TaskEntry): Promise<Removed>;
 export async function removeFiles(
-  world: World,
+  context: HostContext,
   entry: TaskEntry,
   isStill: () => Promise<boolean>,
 ): Promise<Removed | null>;
 export async function removeFiles(
-  world: World,
+  context: HostContext,
   entry: TaskEntry,
   isStill?: () => Promise<boolean>,
 ): Promise<Removed | null> {
@@ -59,22 +63,22 @@ export async function removeFiles(
   if (isStill !== undefined && !(await isStill())) return null;
   await recoverApplies(entry.paths);
   const freedBytes = await sizeOf(entry.paths.root);
-  const branches = await branchesOf(world, entry);
+  const branches = await branchesOf(context, entry);
   removeTask(entry.paths);
   return { freedBytes, branches };
 }
 
-async function branchesOf(world: World, entry: TaskEntry): Promise<string[]> {
+async function branchesOf(context: HostContext, entry: TaskEntry): Promise<string[]> {
   if (entry.kind !== 'whole' || entry.stored.task.goal === undefined) return [];
   const { removeBranches } = await import('../results/task-branch.ts');
-  return removeBranches(world, entry.stored);
+  return removeBranches(context, entry.stored);
 }
 
 export function isRunning(entry: TaskEntry): entry is Extract<TaskEntry, { kind: 'whole' }> {
   return entry.kind === 'whole' && entry.stored.live && isUnderWay(entry.stored.run.state);
 }
 
-/** Journals of applies that were cut off; their temporary files are still in the user's project. */
+/** Journals of interrupted applies; their temporary files are still in the user's project. */
 export function cutOffApplies(paths: TaskPaths): string[] {
   if (!existsSync(paths.journal)) return [];
   return readdirSync(paths.journal)
@@ -92,7 +96,7 @@ export async function recoverApplies(paths: TaskPaths): Promise<void> {
   for (const journal of journals) await recover(journal);
 }
 
-// The sandbox dies with its runner: bwrap has asked the kernel for that.
+// The kernel kills the sandbox with its runner, because bwrap requested that.
 async function endRunner(runner: ProcessIdentity): Promise<void> {
   try {
     process.kill(runner.pid, 'SIGKILL');
@@ -103,7 +107,7 @@ async function endRunner(runner: ProcessIdentity): Promise<void> {
   if (isAlive(runner))
     throw new AgsError(
       'task.busy',
-      `Process ${runner.pid} does not end; it probably waits for a device or a network file system.`,
+      `Process ${runner.pid} does not exit. It is probably waiting for a device or a network file system.`,
       { hint: 'Try again later.' },
     );
 }

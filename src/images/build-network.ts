@@ -1,43 +1,43 @@
-// images/build-network.ts: the network of a build: that of a sandbox, with the same gateway as its one way out.
-// A sandbox is started that does nothing but wait; the steps of the build join its network, or, without a daemon, the whole builder does.
-// Invariant: whatever a step connects to is decided by rules and is in the log; when the build is over, so is the network.
+// images/build-network.ts: the network of an image build: a sandbox's network, with the gateway as the only way out.
+// A sandbox that only waits provides the network. The steps of the build join it; without a daemon, the whole builder does.
+// Invariant: rules decide every connection of a step, and each decision is logged. The network ends with the build.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
 import { LABEL, OWNER_LABEL } from '../sandbox/container/container-args.ts';
-import { buildRoomArgv } from '../sandbox/container/build-wrapper.ts';
+import { buildWrapperArgv } from '../sandbox/container/build-wrapper.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import { tellEngine, type Engine } from '../sandbox/engine/engine.ts';
+import { callEngine, type Engine } from '../sandbox/engine/engine.ts';
 import type { Surroundings } from '../sandbox/engine/build.ts';
 import { ENGINE_KINDS, PROXY_VARIABLES } from '../sandbox/engine/engine-kinds.ts';
-import { findProgram } from '../sandbox/checks/host.ts';
+import { findProgram } from '../sandbox/programs.ts';
 import { ownerText } from '../sandbox/engine/owner.ts';
-import { runApart } from '../run/one-off-sandbox.ts';
+import { runOneOff } from '../run/one-off-sandbox.ts';
 import { PROXY_PORT } from '../run/network/plan-network.ts';
 import type { DeniedHost } from '../run/network/run-network.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 const NAME = 'image-build';
 
 export interface BuildNetwork extends Surroundings {
-  /** For the builder: which network, and the proxy that steps see, of which nothing stays in the image. */
+  /** Arguments for the builder: the network, and the proxy variables of the steps, which do not stay in the image. */
   readonly args: readonly string[];
 }
 
 export async function withBuildNetwork<T>(
-  world: World,
+  context: HostContext,
   engine: Engine,
-  /** Of this build alone. */
+  /** A directory of this build alone. */
   dir: string,
   policy: Partial<NetworkPolicy>,
   notice: (text: string) => void,
   use: (network: BuildNetwork) => Promise<T>,
 ): Promise<{ readonly result: T; readonly denied: readonly DeniedHost[] }> {
   let outcome: Promise<T> | null = null;
-  return runApart(
-    world,
-    world.cacheDir,
+  return runOneOff(
+    context,
+    context.cacheDir,
     {
       name: NAME,
       command: ['sleep', 'infinity'],
@@ -47,7 +47,7 @@ export async function withBuildNetwork<T>(
       limits: { wallSeconds: null },
       notice,
       onStart(sandbox) {
-        outcome = networkOf(world, engine, dir, sandbox).then(use);
+        outcome = networkOf(context, engine, dir, sandbox).then(use);
         void outcome.then(
           () => sandbox.kill(),
           () => sandbox.kill(),
@@ -55,35 +55,36 @@ export async function withBuildNetwork<T>(
       },
     },
     async ({ denied, said }) => {
-      if (outcome === null) throw new AgsError('image.failed', `The network of the build could not be made. ${said}`);
+      if (outcome === null)
+        throw new AgsError('image.failed', `The network of the build could not be created. ${said}`);
       return { result: await outcome, denied };
     },
   );
 }
 
-async function findHolder(engine: Engine): Promise<string> {
+async function findPauseContainer(engine: Engine): Promise<string> {
   const mine = ['--filter', `label=${LABEL}=${NAME}`, '--filter', `label=${OWNER_LABEL}=${ownerText()}`];
-  const names = (await tellEngine(engine, ['ps', ...mine, '--format', '{{.Names}}'])).split('\n');
-  const holder = names.find((name) => name.endsWith('-net'));
-  if (holder === undefined) throw new AgsError('image.failed', 'The network of the build is not there.');
-  return holder;
+  const names = (await callEngine(engine, ['ps', ...mine, '--format', '{{.Names}}'])).split('\n');
+  const pauseContainer = names.find((name) => name.endsWith('-net'));
+  if (pauseContainer === undefined) throw new AgsError('image.failed', 'The network of the build is missing.');
+  return pauseContainer;
 }
 
-async function networkOf(world: World, engine: Engine, dir: string, sandbox: Sandbox): Promise<BuildNetwork> {
+async function networkOf(context: HostContext, engine: Engine, dir: string, sandbox: Sandbox): Promise<BuildNetwork> {
   if (ENGINE_KINDS[engine.name].daemon) {
-    const holder = await findHolder(engine);
-    // The builder that joins a network is the one that engines had before BuildKit.
-    return { args: networkArgs(`container:${holder}`), before: [], env: { DOCKER_BUILDKIT: '0' } };
+    const pauseContainer = await findPauseContainer(engine);
+    // Only the builder from before BuildKit can join an existing network.
+    return { args: networkArgs(`container:${pauseContainer}`), before: [], env: { DOCKER_BUILDKIT: '0' } };
   }
   const perl = findProgram('perl');
   if (sandbox.initPid === null || perl === null)
-    throw new AgsError('image.failed', 'The network of the build is not there.');
+    throw new AgsError('image.failed', 'The network of the build is missing.');
   const hosts = join(dir, '.hosts');
   writeFileSync(hosts, '127.0.0.1\tlocalhost\n::1\tlocalhost\n', { mode: 0o644 });
-  const arch = world.nodeArch === 'arm64' ? 'arm64' : 'x64';
+  const arch = context.nodeArch === 'arm64' ? 'arm64' : 'x64';
   return {
-    // Whatever is to be fetched has been fetched before: in here there is no registry. A service manager would be told numbers of processes that
-    // mean others outside: nobody is asked for control groups.
+    // All images were fetched before: there is no registry in here. Control groups are off, because a service manager would get process IDs
+    // that mean other processes outside.
     args: [
       ...networkArgs('host'),
       '--dns',
@@ -95,7 +96,7 @@ async function networkOf(world: World, engine: Engine, dir: string, sandbox: San
       '--cgroup-manager',
       'cgroupfs',
     ],
-    before: buildRoomArgv(engine, { perl, arch, sandboxPid: sandbox.initPid, hosts }),
+    before: buildWrapperArgv(engine, { perl, arch, sandboxPid: sandbox.initPid, hosts }),
     env: {},
   };
 }
@@ -106,7 +107,7 @@ function networkArgs(network: string): string[] {
     `${name}=${proxy}`,
     `${name.toUpperCase()}=${proxy}`,
   ]);
-  // Those that the client would fill in by itself, with passwords, are taken away by their names alone.
+  // The client fills these in by itself, passwords included. Naming them without a value removes them.
   const own = PROXY_VARIABLES.filter((name) => !/^https?_/i.test(name));
   return ['--network', network, ...[...variables, ...own].flatMap((one) => ['--build-arg', one])];
 }

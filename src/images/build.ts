@@ -1,6 +1,6 @@
-// images/build.ts: make the image that sandboxes stand on: the base image of ags, or what a Dockerfile of the project says.
-// Invariant: steps of a build reach what the rules allow, through the gateway; what an image was made from is in its labels, and an image
-// that was made from the same is not made again.
+// images/build.ts: builds the images of sandboxes: the base image of ags, or the project's Dockerfile.
+// Invariant: steps of a build reach only what the rules allow, through the gateway. Labels record the inputs of an image, and an image
+// with the same inputs is not built again.
 import { createHash } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import type { Engine } from '../sandbox/engine/engine.ts';
 import { ENGINE_KINDS } from '../sandbox/engine/engine-kinds.ts';
 import type { Image } from '../sandbox/spec/image.ts';
 import { userMark } from '../sandbox/engine/owner.ts';
-import { makeApart } from '../run/one-off-sandbox.ts';
+import { makeOneOff } from '../run/one-off-sandbox.ts';
 import { BASE_IMAGE, baseDockerfile, DEBIAN } from './wanted/base-image.ts';
 import { withBuildNetwork } from './build-network.ts';
 import { canMakeDebian, debianImage } from './debian-root.ts';
@@ -23,12 +23,12 @@ import { fetchedByEngine, imageFromFile, readOtherwise, runWithOptions } from '.
 import { findRegistry } from '../agent-setup/npm-registry.ts';
 import type { BuiltImage } from './wanted/project-image.ts';
 import { systemBundle } from '../run/network/system-bundle.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface BuildOptions {
-  /** Everything anew. */
+  /** Build every step again. */
   readonly noCache: boolean;
-  /** Fetch what it stands on anew. */
+  /** Fetch the base image again. */
   readonly pull: boolean;
   say(text: string): void;
   onStep(step: BuildStep): void;
@@ -42,24 +42,24 @@ export interface BuildStep {
 
 export interface Built {
   readonly image: Image;
-  /** It was there already, made from the same. */
+  /** The image existed already, built from the same inputs. */
   readonly already: boolean;
 }
 
-/** `from`: the name of an image, or `packages`; null: whatever is there. */
+/** `from`: an image name, or `packages`; null: what is available. */
 export async function buildBase(
-  world: World,
+  context: HostContext,
   engine: Engine,
   config: EffectiveConfig,
   wish: { readonly agents: readonly Agent[]; readonly from: string | null },
   options: BuildOptions,
 ): Promise<Built> {
-  const arch = world.nodeArch === 'arm64' ? 'arm64' : 'x64';
-  const base = await standsOn(world, engine, wish.from, options);
+  const arch = context.nodeArch === 'arm64' ? 'arm64' : 'x64';
+  const base = await standsOn(context, engine, wish.from, options);
   const text = baseDockerfile({ from: base.id, arch, agents: wish.agents });
-  const registry = await findRegistry(world);
-  const bundle = `${systemBundle(world)}\n`;
-  return build(world, engine, {
+  const registry = await findRegistry(context);
+  const bundle = `${systemBundle(context)}\n`;
+  return build(context, engine, {
     reference: BASE_IMAGE,
     what: 'base',
     key: createHash('sha256')
@@ -77,7 +77,7 @@ export async function buildBase(
 }
 
 export async function buildProject(
-  world: World,
+  context: HostContext,
   engine: Engine,
   config: EffectiveConfig,
   wanted: BuiltImage,
@@ -89,15 +89,15 @@ export async function buildProject(
   if (otherwise !== null)
     throw new AgsError(
       'image.failed',
-      `${wanted.dockerfile} has what could be read in more than one way: ${visible(otherwise.slice(0, 200))}`,
-      { hint: 'Let FROM with the whole name stand on a line of its own, and "# escape=" on the first.' },
+      `${wanted.dockerfile} has a line that can be read in more than one way: ${visible(otherwise.slice(0, 200))}`,
+      { hint: 'Write FROM and the full image name on one line, and "# escape=" on the first line.' },
     );
   const bases: Image[] = [];
   for (const name of wanted.from) {
     if (name.includes('$'))
       throw new AgsError(
         'image.failed',
-        `${wanted.dockerfile} stands on an image whose name is not known: ${visible(name)}`,
+        `${wanted.dockerfile} is based on an image whose name is not known: ${visible(name)}`,
         {
           hint: 'Give the variable a value before the first FROM: ARG NAME=value',
         },
@@ -108,7 +108,7 @@ export async function buildProject(
     bases.push(base);
   }
   const from = bases.map(({ reference, id }) => `${reference} ${id}`).join(', ');
-  return build(world, engine, {
+  return build(context, engine, {
     reference: wanted.reference,
     what: 'project',
     key: wanted.key,
@@ -127,40 +127,49 @@ function refuseLines(engine: Engine, where: string, text: string): void {
   if (fetched !== null)
     throw new AgsError(
       'image.failed',
-      `${where} has a line by which the engine would fetch something itself, past your rules: ${visible(fetched.slice(0, 200))}`,
+      `${where} has a line that makes the engine fetch something itself, past your rules: ${visible(fetched.slice(0, 200))}`,
       {
-        hint: 'Fetch it in a step, which the gateway lets through or not: RUN curl -O <address>. Files of the project: COPY.',
+        hint: 'Fetch it in a step, where your rules apply: RUN curl -O <address>. For project files use COPY.',
       },
     );
-  // Docker's builder knows no options of RUN, and its daemon no images in files.
+  // Docker's builder ignores options of RUN, and its daemon accepts no images in files.
   if (ENGINE_KINDS[engine.name].daemon) return;
   const line = runWithOptions(text) ?? imageFromFile(text);
   if (line === null) return;
-  throw new AgsError('image.failed', `${where} has what no build of ags may ask for: ${visible(line.slice(0, 200))}`, {
-    hint: 'RUN takes no options (--network, --mount), and FROM the name of an image, not a file or an address.',
-  });
+  throw new AgsError(
+    'image.failed',
+    `${where} has a line that ags does not allow in a build: ${visible(line.slice(0, 200))}`,
+    {
+      hint: 'RUN must have no options (--network, --mount), and FROM must name an image, not a file or an address.',
+    },
+  );
 }
 
-async function standsOn(world: World, engine: Engine, from: string | null, options: BuildOptions): Promise<Image> {
+async function standsOn(
+  context: HostContext,
+  engine: Engine,
+  from: string | null,
+  options: BuildOptions,
+): Promise<Image> {
   const name = from ?? DEBIAN.image;
-  if (name === 'packages') return debianImage(world, engine, options.pull || options.noCache, options.say);
+  if (name === 'packages') return debianImage(context, engine, options.pull || options.noCache, options.say);
   const there = options.pull ? null : await inspectImage(engine, name);
   if (there !== null) return there;
   if (from === null && !options.pull && canMakeDebian()) {
-    options.say(`The engine does not have ${name}: a base is made of Debian's packages instead (--pull fetches it).`);
-    return debianImage(world, engine, false, options.say);
+    options.say(`The engine does not have ${name}: building a base from Debian packages instead (--pull fetches it).`);
+    return debianImage(context, engine, false, options.say);
   }
   return pullImage(engine, name, options.say);
 }
 
-/** By the engine, over the network of this machine: no sandbox and no gateway has a part in it. */
+/** The engine pulls over this machine's own network, without a sandbox and a gateway. */
 export async function pullImage(engine: Engine, reference: string, say: (text: string) => void): Promise<Image> {
-  say(`${engine.name} fetches ${reference} ...`);
+  say(`${engine.name} is pulling ${reference} ...`);
   const { exitCode, last } = await tellSlowly(engine, ['pull', '--', reference], () => undefined);
   const image = exitCode === 0 ? await inspectImage(engine, reference) : null;
   if (image !== null) return image;
-  throw new AgsError('image.failed', `${reference} could not be fetched: ${visible(last.at(-1) ?? '')}`, {
-    hint: 'Without a registry, a base is made of packages: ags image build --from packages',
+  throw new AgsError('image.failed', `${reference} could not be pulled: ${visible(last.at(-1) ?? '')}`, {
+    hint: 'Without a registry, build the base from packages: ags image build --from packages',
   });
 }
 
@@ -179,24 +188,24 @@ interface Recipe {
 
 const DOCKERFILE = '.ags-Dockerfile';
 
-async function build(world: World, engine: Engine, recipe: Recipe): Promise<Built> {
+async function build(context: HostContext, engine: Engine, recipe: Recipe): Promise<Built> {
   const { options, reference } = recipe;
   const labels = {
     ...recipe.labels,
     [IMAGE_LABEL]: recipe.what,
     'ags.key': recipe.key,
-    'ags.user': String(world.uid),
+    'ags.user': String(context.uid),
   };
-  // Not a part of what it was made from: an image from before there were such marks need not be made again.
+  // This label is not compared: an image from before it existed need not be built again.
   const marked = { ...labels, [MAKER_LABEL]: userMark() };
   const there = await inspectImage(engine, reference);
   const same = there !== null && Object.entries(labels).every(([name, value]) => there.labels[name] === value);
   if (there !== null && same && !options.noCache && !options.pull) return { image: there, already: true };
-  const dir = makeApart(world.cacheDir);
+  const dir = makeOneOff(context.cacheDir);
   try {
     const own = { ...recipe.files, [DOCKERFILE]: recipe.text };
     for (const [name, content] of Object.entries(own)) writeFileSync(join(dir, name), content);
-    const { result, denied } = await withBuildNetwork(world, engine, dir, recipe.network, options.say, (network) =>
+    const { result, denied } = await withBuildNetwork(context, engine, dir, recipe.network, options.say, (network) =>
       tellSlowly(
         engine,
         [
@@ -246,7 +255,7 @@ function packArgv(dir: string, own: readonly string[], context: Recipe['context'
   ];
 }
 
-/** The last steps, of the last stage, are our labels. */
+/** The last steps of the last stage are our labels. */
 function tellStep(line: string, labels: number, { onStep }: BuildOptions): void {
   const [, stage, stages, at, all, text] = /^(?:\[(\d+)\/(\d+)\] )?step (\d+)\/(\d+) ?: (.*)$/i.exec(line) ?? [];
   const of = Number(all) - (stage === stages ? labels : 0);
@@ -257,17 +266,17 @@ function buildFailed(reference: string, last: readonly string[], denied: readonl
   const said = last.filter(
     (line) => line.trim() !== '' && !/^(DEPRECATED|\s+BuildKit|\s+environment-var| --->)/.test(line),
   );
-  const refused = denied.length === 0 ? '' : ` It wanted to reach ${[...new Set(denied)].map(visible).join(', ')}.`;
+  const refused = denied.length === 0 ? '' : ` Denied connections: ${[...new Set(denied)].map(visible).join(', ')}.`;
   const lines = said.slice(-8).map((line) => `  ${visible(line.slice(0, 300))}`);
   return new AgsError('image.failed', `${reference} could not be built.${refused}\n${lines.join('\n')}`, {
     hint:
       denied.length === 0
-        ? 'Steps of a build reach what "ags net rules" shows.'
+        ? 'Build steps can reach what "ags net rules" shows.'
         : `Allow it: ags allow ${visible(denied[0] ?? '')}`,
   });
 }
 
-/** What the configuration allows and denies, and where packages come from. */
+/** The configured rules, and those for package registries. */
 function withRegistries(own: NetworkPolicy, more: Partial<NetworkPolicy>): Partial<NetworkPolicy> {
   return {
     ...more,

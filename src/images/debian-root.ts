@@ -1,13 +1,13 @@
-// images/debian-root.ts: an image made of Debian's packages, for engines that cannot fetch one. The packages are signed, and fetched by
-// this machine; their scripts run as root of a directory, or, for an ordinary user, of a namespace.
+// images/debian-root.ts: makes a base image from Debian packages, for engines that cannot pull one. This machine downloads the packages
+// and checks their signatures; their scripts run as root of a directory or, for an ordinary user, of a user namespace.
 import { AgsError } from '../protocol/errors.ts';
-import { findProgram } from '../sandbox/checks/host.ts';
+import { findProgram } from '../sandbox/programs.ts';
 import { importArgs, inspectImage } from '../sandbox/engine/images.ts';
 import { tellSlowly } from '../sandbox/engine/build.ts';
 import type { Engine } from '../sandbox/engine/engine.ts';
 import type { Image } from '../sandbox/spec/image.ts';
 import { DEBIAN } from './wanted/base-image.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 const NAME = `ags-debian:${DEBIAN.suite}`;
 
@@ -16,7 +16,7 @@ export function canMakeDebian(): boolean {
 }
 
 export async function debianImage(
-  world: World,
+  context: HostContext,
   engine: Engine,
   anew: boolean,
   say: (text: string) => void,
@@ -25,13 +25,13 @@ export async function debianImage(
   if (there !== null) return there;
   const program = findProgram('mmdebstrap');
   if (program === null)
-    throw new AgsError('image.failed', 'To make an image of packages, mmdebstrap is needed.', {
+    throw new AgsError('image.failed', 'Building an image from packages needs mmdebstrap.', {
       hint: 'Install it: sudo apt-get install -y mmdebstrap',
     });
-  say(`Making ${NAME} of Debian's packages (mmdebstrap) ...`);
-  const argv = [program, ...(world.uid === 0 ? [] : ['--mode=unshare']), '--variant=minbase', DEBIAN.suite, '-'];
+  say(`Building ${NAME} from Debian packages (mmdebstrap) ...`);
+  const argv = [program, ...(context.uid === 0 ? [] : ['--mode=unshare']), '--variant=minbase', DEBIAN.suite, '-'];
   const env = Object.fromEntries(
-    Object.entries(world.env).flatMap(([name, value]) =>
+    Object.entries(context.env).flatMap(([name, value]) =>
       value !== undefined && (/_proxy$/i.test(name) || name === 'HOME') ? [[name, value]] : [],
     ),
   );

@@ -1,22 +1,22 @@
-// images/devcontainer-engine-images.ts: what `ags image` has the engine of a dev container do, as a command line of its client.
+// images/devcontainer-engine-images.ts: `ags image` in a dev container, as command lines of the Docker client.
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** null: this dev container has no engine. */
+/** null: this dev container has no Docker. */
 export function planImageInside(
-  world: Pick<World, 'cwd' | 'env'>,
+  context: Pick<HostContext, 'cwd' | 'env'>,
   word: string,
   names: readonly string[],
 ): readonly string[] | null {
-  if (world.env['DOCKER_HOST'] === undefined) return null;
+  if (context.env['DOCKER_HOST'] === undefined) return null;
   switch (word) {
     case 'list':
       return ['docker', 'image', 'ls'];
     case 'build':
-      return build(world, names);
+      return build(context, names);
     case 'pull':
     case 'rm':
       if (names.length > 0) return ['docker', 'image', word, '--', ...names];
@@ -26,8 +26,8 @@ export function planImageInside(
   }
 }
 
-/** Of the project: nothing else is in a dev container. */
-function build({ cwd }: Pick<World, 'cwd'>, [named, ...more]: readonly string[]): readonly string[] {
+/** Builds from the project, because a dev container has nothing else. */
+function build({ cwd }: Pick<HostContext, 'cwd'>, [named, ...more]: readonly string[]): readonly string[] {
   const file = named === undefined || named === 'project' ? 'Dockerfile' : named;
   if (more.length === 0 && existsSync(resolve(cwd, file)))
     return ['docker', 'build', '--tag', tagOf(cwd), '--file', resolve(cwd, file), cwd];
@@ -35,7 +35,7 @@ function build({ cwd }: Pick<World, 'cwd'>, [named, ...more]: readonly string[])
     'path.not-found',
     `There is no ${visible(more.length > 0 ? [named, ...more].join(' ') : file)} here to build an image from.`,
     {
-      hint: 'In a dev container an image is built from a Dockerfile of the project: ags image build docker/Dockerfile',
+      hint: 'In a dev container, images are built from a Dockerfile of the project: ags image build docker/Dockerfile',
     },
   );
 }

@@ -1,4 +1,4 @@
-// images/images.ts: what `ags image` does.
+// images/images.ts: the operations of `ags image`.
 import type { Agent } from '../agents/agent.ts';
 import { loadConfig } from '../config/load.ts';
 import { AgsError } from '../protocol/errors.ts';
@@ -8,7 +8,7 @@ import { shortId, type Image } from '../sandbox/spec/image.ts';
 import { buildBase, buildProject, pullImage, type BuildOptions, type Built } from './build.ts';
 import { findProject } from '../run/project.ts';
 import { wantedImage } from './wanted/project-image.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
 export interface ListedImage extends OwnImage {
   readonly project: string | null;
@@ -16,7 +16,7 @@ export interface ListedImage extends OwnImage {
 }
 
 export interface Images {
-  /** `either`: the project's own, if it has one. */
+  /** `either`: the project's image if it has one, otherwise the base. */
   build(
     what: 'base' | 'project' | 'either',
     wish: { readonly agents: readonly Agent[]; readonly from: string | null },
@@ -24,24 +24,24 @@ export interface Images {
   ): Promise<Built>;
   pull(reference: string, say: (text: string) => void): Promise<Image>;
   list(): Promise<readonly ListedImage[]>;
-  /** Only what ags has made. */
+  /** Removes only images that ags built. */
   remove(name: string): Promise<void>;
 }
 
-/** `backend`: the engine that was asked for. */
-export async function openImages(world: World, backend: string | null): Promise<Images> {
-  const project = await findProject({ ...world, configHome: world.env['XDG_CONFIG_HOME'] });
-  const config = await loadConfig(configInput(world, project.root, backend === null ? {} : { backend }));
-  const engine = needEngine(config.backend, world);
+/** `backend`: the requested engine. */
+export async function openImages(context: HostContext, backend: string | null): Promise<Images> {
+  const project = await findProject({ ...context, configHome: context.env['XDG_CONFIG_HOME'] });
+  const config = await loadConfig(configInput(context, project.root, backend === null ? {} : { backend }));
+  const engine = needEngine(config.backend, context);
   return {
     async build(what, wish, options) {
       if (engine.far !== null) throw builtElsewhere(engine.far);
       const wanted = config.image === null ? null : wantedImage(project.root, config.image, config);
       if (what === 'base' || (what === 'either' && wanted?.kind !== 'built'))
-        return buildBase(world, engine, config, wish, options);
+        return buildBase(context, engine, config, wish, options);
       if (wanted?.kind === 'built') {
         options.say(`Building ${wanted.dockerfile} ...`);
-        return buildProject(world, engine, config, wanted, project.root, options);
+        return buildProject(context, engine, config, wanted, project.root, options);
       }
       throw new AgsError('config.invalid', 'This project has no Dockerfile for its sandboxes.', {
         hint: 'Name one in ags.yaml: dockerfile: .ags/Dockerfile',
@@ -64,8 +64,8 @@ export async function openImages(world: World, backend: string | null): Promise<
       if (image === null)
         throw new AgsError('image.missing', `There is no image ${name}.`, { hint: 'See: ags image list' });
       if (image.labels[IMAGE_LABEL] === undefined)
-        throw new AgsError('usage.invalid', `${name} was not made by ags.`, {
-          hint: `To remove it all the same: ${engine.name} image rm ${name}`,
+        throw new AgsError('usage.invalid', `${name} was not built by ags.`, {
+          hint: `To remove it anyway: ${engine.name} image rm ${name}`,
         });
       if (await removeImage(engine, image.id)) return;
       throw new AgsError('task.busy', `${name} (${shortId(image.id)}) is in use.`, { hint: 'See: ags list' });
@@ -73,9 +73,9 @@ export async function openImages(world: World, backend: string | null): Promise<
   };
 }
 
-/** The steps of a build have the network of a sandbox with the programs of this machine. */
+/** Builds use the network of a sandbox with this machine's programs, so a remote engine cannot build. */
 function builtElsewhere(address: string): AgsError {
-  return new AgsError('backend.unavailable', `Images are built on this machine, and the engine is at ${address}.`, {
-    hint: 'Build it with an engine here, then send it: docker --context default save <image> | docker load',
+  return new AgsError('backend.unavailable', `Images are built on this machine, but the engine is at ${address}.`, {
+    hint: 'Build it with a local engine, then send it: docker --context default save <image> | docker load',
   });
 }

@@ -1,6 +1,6 @@
-// lib/archive.ts: a few files with known names in one, as a tar archive that any program can list.
-// Invariant: a header is read only if it is, byte for byte, the one that we would have written for its name and size. So there are no
-// links, devices, paths, owners or extensions in it, and nothing but a name and a size has to be understood.
+// lib/archive.ts: a tar archive of a few files with known names, which any tar program can list.
+// Invariant: a header is accepted only if it is, byte for byte, the one that we would have written for its name and size. So there are no
+// links, devices, paths, owners or extensions, and only a name and a size have to be parsed.
 import { createHash } from 'node:crypto';
 import { fstatSync, readSync, writeSync } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -16,14 +16,14 @@ export interface HashedMember extends Member {
 }
 
 export interface FoundMember extends Member {
-  /** Where its content begins. */
+  /** Offset of its content. */
   readonly at: number;
 }
 
 /** Eleven octal digits. */
 const MAX_BYTES = 8 ** 11 - 1;
 
-/** Writes from the beginning of an empty file; nothing is complete before `end`. */
+/** Writes from the start of an empty file; the archive is complete after `end`. */
 export function createArchive(fd: number): {
   add(name: string, content: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<HashedMember>;
   end(): void;
@@ -43,7 +43,7 @@ export function createArchive(fd: number): {
         hash.update(chunk);
         bytes += chunk.length;
       }
-      // How large it is stands before it, and is known only now.
+      // The size is in the header before the content, and known only now.
       write(headerOf({ name, bytes }), at);
       at = start + padded(bytes);
       if (padded(bytes) > bytes) write(Buffer.alloc(padded(bytes) - bytes), start + bytes);
@@ -53,7 +53,7 @@ export function createArchive(fd: number): {
   };
 }
 
-/** What is in it, or what is wrong with it, as a part of a sentence. Every name is a known one, and is there once. */
+/** Returns the members, or the problem as part of a sentence. Every name must be known and occur once. */
 export function listArchive(
   fd: number,
   isKnown: (name: string) => boolean,
@@ -67,19 +67,19 @@ export function listArchive(
     if (header.every((byte) => byte === 0)) {
       readWhole(fd, header, at + BLOCK);
       const isEnd = at + 2 * BLOCK === size && header.every((byte) => byte === 0);
-      return isEnd ? found : { problem: 'something follows its end' };
+      return isEnd ? found : { problem: 'it has data after its end' };
     }
     const name = headerText(header, 0, 100);
     const bytes = headerBytes(header);
     if (!isKnown(name) || !Number.isSafeInteger(bytes) || !headerOf({ name, bytes }).equals(header))
-      return { problem: 'it has something in it that no export has' };
-    if (found.has(name)) return { problem: `${name} is in it twice` };
+      return { problem: 'it contains an entry that no export has' };
+    if (found.has(name)) return { problem: `it contains ${name} twice` };
     found.set(name, { name, bytes, at: at + BLOCK });
     at += BLOCK + padded(bytes);
   }
 }
 
-/** Whatever becomes of the stream, the descriptor is the caller's. */
+/** The caller keeps and closes the descriptor. */
 export function readMember(fd: number, member: FoundMember): Readable {
   return Readable.from(pieces(fd, member), { objectMode: false });
 }

@@ -1,5 +1,5 @@
-// lib/descend.ts: reach files below a directory one name at a time, as openat(2) does, so that no step follows a link.
-// Invariant: a Directory is pinned by its descriptor. Whatever is renamed or replaced meanwhile, a call acts in that very
+// lib/descend.ts: reaches files below a directory one name at a time, as openat(2) does, so that no step follows a link.
+// Invariant: a Directory is pinned by its descriptor. Even if paths are renamed or replaced meanwhile, a call acts in that very
 // directory, on a plain name, and never through a symbolic link. Every descriptor is closed when its owner is disposed.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -22,10 +22,10 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** Errors are those of the file system, with their `code`; a name with a "/" in it is EINVAL. */
+/** Throws file-system errors with their `code`; a name that contains "/" is EINVAL. */
 export interface Directory extends Disposable {
   child(name: Name): Directory;
-  /** Makes the directory (EEXIST if anything has the name) and opens it. */
+  /** Creates the directory (EEXIST if the name is taken) and opens it. */
   mkdirChild(name: Name, mode: number): Directory;
   chown(owner: Owner): void;
   stat(): fs.BigIntStats;
@@ -40,7 +40,7 @@ export interface Directory extends Disposable {
   readlink(name: Name): Buffer;
   /** A new file, synced to disk; if anything fails, no file is left. `chmod` sets the mode without regard to the umask. */
   writeNew(name: Name, bytes: Buffer, mode: number, more?: NewFile): void;
-  /** The same, not synced: that is left to the caller, who gets the open file. */
+  /** Like writeNew, but not synced: the caller gets the open file. */
   writeOpen(name: Name, bytes: Buffer, mode: number, more?: NewFile): number;
   symlinkNew(name: Name, target: Name, owner?: Owner): void;
   /** A copy of a regular file, as a new file in another directory that only its owner may read. Returns the digest. */
@@ -51,7 +51,7 @@ export interface Directory extends Disposable {
   unlink(name: Name): void;
   rmdir(name: Name): void;
   fsync(): void;
-  /** The address of a name below the pinned directory, for a call that this interface lacks. It follows links at its end. */
+  /** The path of a name below the pinned directory, for calls that this interface lacks. It follows a link at its end. */
   address(name: Name): Buffer;
 }
 
@@ -69,7 +69,7 @@ export function openDirectory(path: string): Directory {
 }
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
-// Node does not export O_PATH. With it a directory can be passed through that may be entered but not listed.
+// Node does not export O_PATH. It also opens directories that may be entered but not listed.
 const O_PATH = 0o10000000;
 const PIN = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 const CREATE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
@@ -162,8 +162,8 @@ function plainName(name: Name): Buffer {
 
 function list(path: string, max: number): Listed[] {
   const found: Listed[] = [];
-  // The types know only text encodings; the call itself has always taken 'buffer'. Read piece by piece, because a
-  // directory can have more names than fit in memory.
+  // The types allow only text encodings; the call has always accepted 'buffer'. Read in batches, because a directory can have more names
+  // than fit in memory.
   const stream = fs.opendirSync(path, { encoding: 'buffer' as BufferEncoding, bufferSize: 512 });
   try {
     for (let entry = stream.readSync(); entry && found.length < max; entry = stream.readSync()) {
@@ -191,7 +191,7 @@ function readAll(file: number, maxBytes: number, name: string): Buffer {
   return bytes;
 }
 
-// One for all files: nothing else happens while one of them is read.
+// One buffer for all files: reading is synchronous.
 let shared: Buffer | null = null;
 
 function digest(file: number, each: (bytes: Buffer) => void = () => undefined): string {

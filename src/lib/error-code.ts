@@ -1,12 +1,12 @@
-// lib/error-code.ts: which file-system error is this?
+// lib/error-code.ts: codes of file-system errors.
 
-/** The code of an error that came from the file system (ENOENT and its like), and of no other error. */
+/** The code of a file-system error such as ENOENT; undefined for any other error. */
 export function errorCode(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /^E[A-Z0-9]+$/.test(code) ? code : undefined;
 }
 
-/** There is no room left, on the disk or for this user. */
+/** The disk is full, or the user's quota is used up. */
 export function isDiskFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '');
 }

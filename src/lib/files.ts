@@ -1,4 +1,4 @@
-// lib/files.ts: small files written whole or not at all, and trees removed whatever an agent did to them.
+// lib/files.ts: writes small files completely or not at all, and removes trees no matter what an agent did to them.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -25,7 +25,7 @@ export function replaceFile(path: string, content: string | Buffer, options: { d
   const temporary = `${path}.${process.pid}.tmp`;
   const fd = openSync(temporary, 'w', 0o600);
   try {
-    // Not writeSync, which may write a part and say nothing when the disk is nearly full.
+    // Not writeSync, which may write only a part without an error when the disk is nearly full.
     writeFileSync(fd, content);
     if (options.durable === true) fsyncSync(fd);
   } catch (error) {
@@ -37,35 +37,35 @@ export function replaceFile(path: string, content: string | Buffer, options: { d
   renameSync(temporary, path);
 }
 
-/** Is `path` the directory itself, or below it? Both absolute and normalised. */
+/** True if `path` is the directory or below it. Both are absolute and normalised. */
 export function isWithin(path: string, directory: string): boolean {
   return path === directory || directory === '/' || path.startsWith(`${directory}/`);
 }
 
-/** Names one directory for as long as it exists, wherever a path may lead by then. */
+/** Identifies a directory while it exists, wherever its path leads later. */
 export function directoryIdentity(path: string): string {
   const { dev, ino } = statSync(path, { bigint: true });
   return `${dev},${ino}`;
 }
 
-/** A directory as a layer of a workspace: what is mounted must be what stands here now. */
+/** A directory as a layer of a workspace, with the identity it must still have when it is mounted. */
 export function layerAt(path: string): Layer {
   return { path: hostPath(path), identity: directoryIdentity(path) };
 }
 
-/** Removes a tree of ours that a sandbox wrote in: directories without permission bits, paths longer than the system's limit. */
+/** Removes a tree that a sandbox wrote in: directories without permission bits, paths longer than the system's limit. */
 export function removeTree(path: string): void {
   try {
     removePlain(path);
   } catch {
-    // rm and chmod walk by descriptor, without following links, and so reach what a path cannot name.
+    // rm and chmod walk by descriptor, without following links, and so reach overlong paths.
     spawnSync('chmod', ['-R', 'u+rwX', '--', path], { stdio: 'ignore' });
     spawnSync('rm', ['-rf', '--one-file-system', '--', path], { stdio: 'ignore' });
     if (existsSync(path)) rmSync(path, { recursive: true, force: true });
   }
 }
 
-/** False: something is still mounted in it, as by a container that is just dying. */
+/** False: something is still mounted in it, for example by a container that is just ending. */
 export function tryRemoveTree(path: string): boolean {
   try {
     removeTree(path);
@@ -76,7 +76,7 @@ export function tryRemoveTree(path: string): boolean {
   }
 }
 
-// Node's own recursive removal looks at everything three times; a run's directories are many and small.
+// Node's recursive removal inspects every entry three times; a run has many small directories.
 function removePlain(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
@@ -92,7 +92,7 @@ function removePlain(path: string): void {
   visit(path);
 }
 
-// Overlayfs leaves a directory without any permission behind in every run.
+// Overlayfs leaves a directory without permission bits in every run.
 function listOpened(dir: string): Dirent[] {
   try {
     return readdirSync(dir, { withFileTypes: true });
@@ -103,7 +103,7 @@ function listOpened(dir: string): Dirent[] {
   }
 }
 
-/** Gives a small tree that only we have written to another user. Does nothing unless the caller is root. */
+/** Changes the owner of a small tree that only we have written. Does nothing unless the caller is root. */
 export function giveTree(path: string, owner: { uid: number; gid: number }): void {
   if (process.getuid?.() !== 0 || !existsSync(path)) return;
   lchownSync(path, owner.uid, owner.gid);
@@ -114,7 +114,7 @@ export function giveTree(path: string, owner: { uid: number; gid: number }): voi
   }
 }
 
-/** The same as `removeTree`, for whoever has others to serve meanwhile. */
+/** Like `removeTree`, without blocking this process. */
 export async function removeAside(path: string): Promise<void> {
   const quietly = (program: string, ...args: string[]): Promise<void> =>
     new Promise((resolve) => {

@@ -1,10 +1,10 @@
-// lib/merged.ts: several directories seen as one, as overlayfs shows them: the first that has a name decides, directories of the
+// lib/merged.ts: several directories merged as overlayfs merges them: the first directory that has a name decides, directories of the
 // same name are merged, and a whiteout (a character device 0:0) ends the search.
 // Invariant: as in descend.ts, one name at a time and never through a link.
 import type { BigIntStats } from 'node:fs';
 import { openDirectory, type Directory, type Listed, type Name } from './descend.ts';
 
-/** What can be looked at without being changed. */
+/** The read-only part of a Directory. */
 export type LowerDirectory = Pick<Directory, 'lstat' | 'list' | typeof Symbol.dispose> & {
   child(name: Name): LowerDirectory;
 };

@@ -1,4 +1,4 @@
-// lib/remember.ts: keep what only saves time. Where it cannot be kept, as in a read-only home or on a full disk, nothing is lost.
+// lib/remember.ts: writes a cache file. A failure, as in a read-only home or on a full disk, is ignored.
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorCode } from './error-code.ts';

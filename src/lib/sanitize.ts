@@ -1,13 +1,13 @@
 // lib/sanitize.ts: makes text that an agent could have written safe to show on a terminal or a page.
-// Invariant: what comes out holds no control character but newline and tab, no escape sequence but a complete SGR
-// colour (and that only on request), and no character that changes how its neighbours are read without being seen.
-// An ESC that does not begin a colour is itself made visible, so whatever follows it is plain text: no sequence has to
-// be understood to be harmless. The result is for reading; it cannot be turned back.
+// Invariant: the output contains no control character but newline and tab, no escape sequence but a complete SGR colour (and that only on
+// request), and no invisible character that changes how its neighbours are read.
+// An ESC that does not begin a colour is made visible, so the text after it is plain text: no sequence has to be parsed to be harmless.
+// The result is for reading; it cannot be turned back.
 
 export interface Sanitizer {
-  /** Takes the next piece of a stream, cut anywhere; returns what can be shown so far. */
+  /** Takes the next chunk of a stream; returns the text that can be shown so far. */
   push(chunk: string): string;
-  /** Shows what was held back, closes an open colour, and starts afresh. */
+  /** Returns the text held back, closes an open colour, and resets the state. */
   end(): string;
 }
 
@@ -113,7 +113,7 @@ export function createSanitizer(options: { maxLine?: number; keepColour?: boolea
   function cutHere(characters: number): string {
     cut = true;
     dropped = characters;
-    // The colour's own end may lie in the part that is dropped.
+    // The colour's end may be in the dropped part.
     const reset = coloured ? RESET : '';
     coloured = false;
     return `${reset}…`;
@@ -129,19 +129,19 @@ export function createSanitizer(options: { maxLine?: number; keepColour?: boolea
   return { push, end };
 }
 
-/** For one line: a name, a message. Newline and tab become `\n` and `\t`; nothing that cannot be seen gets through. */
+/** For one line: a name, a message. Newline and tab become `\n` and `\t`; invisible characters become visible. */
 export function visible(text: string): string {
   return LINE_UNSAFE.test(text) ? text.replace(LINE_UNSAFE_ALL, escapeOf) : text;
 }
 
-/** The code points in a source text that a reader does not see or that reorder what is seen, each once: "U+202E". */
+/** The code points in a source text that are invisible or reorder the text, each once: "U+202E". */
 export function invisibleIn(text: string): string[] {
   if (!STREAM_UNSAFE.test(text)) return [];
   const found = text.replace(HARMLESS_IN_SOURCE, '').match(STREAM_UNSAFE_ALL) ?? [];
   return [...new Set(found)].map(codePoint);
 }
 
-/** Where the line that `at` lies in ends: before its line break. */
+/** The end of the line that contains `at`, before its line break. */
 function lineEnd(text: string, at: number): number {
   const newline = text.indexOf('\n', at);
   if (newline < 0) return text.length;
@@ -164,11 +164,11 @@ const ESC = '\u001b';
 const RESET = `${ESC}[0m`;
 const EMOJI_FORM = '\uFE0F';
 const ENDS_IN_EMOJI = /\p{Emoji}$/u;
-// Format characters (bidi, zero width, tags), separators, code points a font leaves out, halves of surrogate pairs.
+// Format characters (bidi, zero width, tags), separators, code points without a glyph, and halves of surrogate pairs.
 const UNSEEN = String.raw`\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Cs}`;
-// Every control but newline and tab, then the above.
+// Every control character but newline and tab, and the above.
 const UNSAFE = String.raw`[^\P{Cc}\n\t]|[${UNSEEN}]`;
-// In a name or message, a blank that is not a plain space is a lie too.
+// In a name or message, a blank other than a plain space is deceptive too.
 const BLANKS = String.raw`\u00A0\u1680\u2000-\u200A\u202F\u205F\u2800\u3000`;
 const STREAM_UNSAFE = new RegExp(UNSAFE, 'u');
 const STREAM_UNSAFE_ALL = new RegExp(UNSAFE, 'gu');
@@ -177,7 +177,7 @@ const LINE_UNSAFE_ALL = new RegExp(LINE_UNSAFE.source, 'gu');
 // A byte order mark at the start, line ends, form feeds, the emoji form and joined emoji are ordinary in source files.
 const HARMLESS_IN_SOURCE =
   /^\uFEFF|\r(?=\n)|\f|(?<=\p{Emoji})\uFE0F|(?<=\p{Extended_Pictographic}\uFE0F?|\p{Emoji_Modifier})\u200D(?=\p{Extended_Pictographic})/gu;
-// A colour longer than this is no colour. The bound is also what limits the memory held between chunks.
+// A longer sequence is not a colour. The bound also limits the memory held between chunks.
 const COLOUR_START = String.raw`${ESC}\[[0-9;:]{0,64}`;
 const LONGEST_HELD = 66;
 const TOKEN = new RegExp(String.raw`\r?\n|${UNSAFE}`, 'gu');

@@ -1,7 +1,7 @@
-// lib/screen-filter.ts: what a program in a sandbox may say to the user's terminal when it has one: it may draw, and no more.
-// Invariant: whatever arrives, cut anywhere, nothing gets out that reaches past the screen: the clipboard, the printer, the window, links
-// whose address is not what is read, words to a terminal around this one. What is not known to be harmless is left out.
-// Memory is bounded: a sequence is kept up to a small size, and left out if it is longer.
+// lib/screen-filter.ts: filters the output of a sandboxed program to the user's terminal: it may draw on the screen, and nothing else.
+// Invariant: no output, however it is split, reaches past the screen: the clipboard, the printer, the window, links whose address differs
+// from their text, or an enclosing terminal. Sequences that are not known to be harmless are dropped.
+// Memory is bounded: a longer sequence than a small maximum is dropped.
 
 const ESC = 0x1b;
 const BEL = 0x07;
@@ -9,12 +9,12 @@ const CAN = 0x18;
 const SUB = 0x1a;
 const LONGEST = 512;
 
-/** Strings that end with ST: OSC, DCS, SOS, PM, APC, and the title of screen(1). By what follows ESC, and as C1 characters. */
+/** Strings that end with ST: OSC, DCS, SOS, PM, APC, and the title of screen(1). By the byte after ESC, and as C1 characters. */
 const STRINGS = new Set([']', 'P', 'X', '^', '_', 'k'].map((char) => char.charCodeAt(0)));
 const C1_STRINGS = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f]);
 const C1_CSI = 0x9b;
 
-/** Title of the window; questions about colours; marks around prompts. */
+/** Window title, colour queries, prompt marks. */
 const HARMLESS_OSC = /^\](?:[012];[ -~\u00a0-\uffff]*|1[012];\?|4;\d+;\?|133;[A-D][ -~]*)$/;
 /** Window operations, and media copy, which prints. */
 const HARMFUL_FINALS = new Set(['t', 'i'].map((char) => char.charCodeAt(0)));
@@ -23,16 +23,16 @@ type State = 'text' | 'escape' | 'control' | 'string' | 'string-escape' | 'c1';
 
 export function createScreenFilter(): (chunk: Buffer) => Buffer {
   let state: State = 'text';
-  /** The sequence so far; null: it is left out already. */
+  /** The sequence so far; null: it is being dropped. */
   let held: number[] | null = [];
-  /** Of a string: BEL ends it too. */
+  /** The current string is an OSC, which BEL also ends. */
   let isOsc = false;
-  /** Bytes that the character which has begun still needs. */
+  /** Missing bytes of the current UTF-8 character. */
   let needs = 0;
 
   return (chunk) => {
     const out: Buffer[] = [];
-    /** Where text begins that is passed on as it is. */
+    /** Start of the text that passes unchanged. */
     let from = 0;
     const flush = (to: number): void => {
       if (to > from) out.push(chunk.subarray(from, to));
@@ -65,7 +65,7 @@ export function createScreenFilter(): (chunk: Buffer) => Buffer {
         else if (needs > 0 && byte < 0xc0) needs -= 1;
         else if (byte >= 0xc3) needs = byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
         else {
-          // A control character of eight bits, for a terminal that takes it as one.
+          // An 8-bit control character, which some terminals obey.
           flush(at);
           out.push(UNKNOWN);
           from = at + 1;
@@ -89,7 +89,7 @@ export function createScreenFilter(): (chunk: Buffer) => Buffer {
         }
         continue;
       }
-      // They end whatever has begun, on every terminal.
+      // CAN and SUB end any sequence on every terminal.
       if (byte === CAN || byte === SUB) {
         finish(false, at);
         continue;
@@ -105,7 +105,7 @@ export function createScreenFilter(): (chunk: Buffer) => Buffer {
         } else if (byte >= 0x20 && byte < 0x30) hold(byte);
         else {
           hold(byte);
-          // ESC % takes the terminal out of UTF-8; ESC \\ ends what was left out.
+          // ESC % leaves UTF-8; ESC \\ ends a dropped string.
           finish(held?.[1] !== 0x25 && byte >= 0x30 && byte < 0x7f && byte !== 0x5c, at);
         }
       } else if (state === 'control') {
@@ -118,7 +118,7 @@ export function createScreenFilter(): (chunk: Buffer) => Buffer {
       } else if (state === 'string-escape') {
         if (byte === 0x5c) finishString(at);
         else {
-          // Anything but ST breaks the string off and is a sequence of its own.
+          // Any byte but ST aborts the string and starts a new sequence.
           begin('escape', ESC);
           at -= 1;
         }

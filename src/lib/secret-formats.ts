@@ -1,13 +1,13 @@
-// lib/secret-formats.ts: what keys and tokens of well-known makers look like, for the review and for hooks.
-// Invariant: every expression takes linear time: an agent chooses the text it is used on.
+// lib/secret-formats.ts: formats of well-known keys and tokens, for the review and for hooks.
+// Invariant: every expression takes linear time, because an agent chooses the text it is matched against.
 export interface SecretFormat {
-  /** Hardly ever anything else. */
+  /** True if a match is hardly ever anything else. */
   readonly certain: boolean;
   readonly is: string;
   readonly like: RegExp;
 }
 
-// Exact or bounded counts keep these linear. Only shapes that are hardly ever anything else: a false alarm teaches people to look away.
+// Exact or bounded counts keep these linear. Only formats with few false positives are listed: false alarms teach people to look away.
 export const SECRET_FORMATS: readonly SecretFormat[] = [
   { certain: true, is: 'a private key', like: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/ },
   { certain: true, is: 'an AWS access key', like: /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/ },

@@ -1,5 +1,4 @@
-// lib/short-hash.ts: a short name for a long text, for file names of caches. Not for security: whoever reads such a file
-// compares the whole text again.
+// lib/short-hash.ts: a short name for a long text, for cache file names. Not for security: readers of such a file compare the whole text.
 export function shortHash(text: string): string {
   let a = 0xdeadbeef;
   let b = 0x41c6ce57;

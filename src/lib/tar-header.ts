@@ -1,4 +1,4 @@
-// lib/tar-header.ts: the first block of a member of a tar archive, of nobody's and from the beginning of time.
+// lib/tar-header.ts: the header block of a tar member, with owner 0 and time 0.
 
 export const BLOCK = 512;
 
@@ -7,9 +7,9 @@ export interface TarHeader {
   readonly bytes: number;
   readonly mode: number;
   readonly kind: 'file' | 'directory';
-  /** What a name is too long for. */
+  /** The directory part of a name that is too long for the name field. */
   readonly prefix: string;
-  /** As GNU tar fills the fields for devices. */
+  /** The device fields as GNU tar fills them. */
   readonly devices: '' | '0000000\x000000000\0';
 }
 
@@ -29,12 +29,12 @@ export function tarHeader({ name, bytes, mode, kind, prefix, devices }: TarHeade
   return header;
 }
 
-/** A text of a header, up to its first zero; a byte a character. */
+/** A text field of a header, up to its first zero; one byte per character. */
 export function headerText(header: Buffer, from: number, to: number): string {
   return header.toString('latin1', from, to).replace(/\0.*$/s, '');
 }
 
-/** NaN: there is none. */
+/** NaN: the size field is invalid. */
 export function headerBytes(header: Buffer): number {
   return Number.parseInt(header.toString('latin1', 124, 135), 8);
 }

@@ -1,21 +1,21 @@
-// lib/tree-archive.ts: a directory as a tar archive: plain files and directories, and nothing else.
-// Invariant: a header is read only if it is, byte for byte, the one that TREE_TAR has tar write for its name, kind and size. So there are
-// no links, devices, owners, times, set-id bits or extensions, and every name leads below the directory.
+// lib/tree-archive.ts: a directory as a tar archive of plain files and directories only.
+// Invariant: a header is accepted only if it is, byte for byte, the one that TREE_TAR makes tar write for its name, kind and size. So
+// there are no links, devices, owners, times, set-id bits or extensions, and every name leads below the directory.
 
 import { BLOCK, headerBytes, headerText, tarHeader } from './tar-header.ts';
 
-/** What makes one of the directory it is run in, for `sh`. Pipes and sockets are nothing without the program that had them. */
+/** A script for `sh` that archives the current directory. It skips pipes and sockets, which are useless without their program. */
 export const TREE_TAR = `find . \\( -type p -o -type s \\) -o -print0 > /tmp/names && exec tar --create --file=- --null --no-recursion \\
   --files-from=/tmp/names --format=ustar --hard-dereference --numeric-owner --owner=0 --group=0 --mtime=@0 --mode=a-st,u=rwX,go=`;
 
 export interface TreeLimits {
-  /** Of all files together. */
+  /** Total size of all files. */
   readonly bytes: number;
   readonly entries: number;
 }
 
 export interface TreeEntry {
-  /** The names that lead to it, each a byte a character; none: the directory itself. */
+  /** Path components, one byte per character; empty: the directory itself. */
   readonly path: readonly string[];
   readonly kind: 'file' | 'program' | 'directory';
   readonly bytes: number;
@@ -23,20 +23,20 @@ export interface TreeEntry {
 
 export interface TreeReader {
   push(chunk: Buffer): void;
-  /** Nothing more comes. */
+  /** The input is complete. */
   end(): { readonly bytes: number; readonly entries: number };
 }
 
-/** What is wrong with one, as a part of a sentence. */
+/** A problem with an archive, as part of a sentence. */
 export class TreeProblem extends Error {}
 
-/** Tells what is in it while it comes; throws a TreeProblem. The content of a file is told after it, and before the next. */
+/** Reports entries as they arrive, each file's content before the next entry. Throws a TreeProblem. */
 export function readTree(
   limits: TreeLimits,
   tell: { entry(entry: TreeEntry): void; content(bytes: Buffer): void },
 ): TreeReader {
   let waiting: Buffer = Buffer.alloc(0);
-  /** Of the content of a file, and of what fills up its last block. */
+  /** Bytes left of a file's content, and of the padding of its last block. */
   let left = 0;
   let filling = 0;
   let zeros = 0;
@@ -44,10 +44,10 @@ export function readTree(
   const header = (block: Buffer): void => {
     if (block.every((byte) => byte === 0)) {
       zeros += 1;
-      if (zeros > MOST_ZEROS) throw new TreeProblem('something follows its end');
+      if (zeros > MOST_ZEROS) throw new TreeProblem('it has data after its end');
       return;
     }
-    if (zeros > 0) throw new TreeProblem('something follows its end');
+    if (zeros > 0) throw new TreeProblem('it has data after its end');
     const entry = entryOf(block);
     if (found.entries === 0 && entry.path.length > 0) throw new TreeProblem('it does not begin with the directory');
     found.entries += 1;
@@ -69,7 +69,7 @@ export function readTree(
           tell.content(content);
         } else if (filling > 0) {
           const part = rest.subarray(0, filling);
-          if (part.some((byte) => byte !== 0)) throw new TreeProblem('something hides behind a file');
+          if (part.some((byte) => byte !== 0)) throw new TreeProblem('a file has hidden data after its end');
           filling -= part.length;
           rest = rest.subarray(part.length);
         } else if (rest.length >= BLOCK) {
@@ -86,7 +86,7 @@ export function readTree(
   };
 }
 
-/** tar fills up to twenty blocks, of which two are the end. */
+/** tar pads to a multiple of twenty blocks; two of them are the end mark. */
 const MOST_ZEROS = 22;
 const MOST_DEPTH = 32;
 
@@ -107,7 +107,7 @@ function entryOf(block: Buffer): TreeEntry {
     devices: '0000000\x000000000\0',
   } as const;
   if (!Number.isSafeInteger(bytes) || !tarHeader(expected).equals(block))
-    throw new TreeProblem('it has something in it that is neither a file nor a directory');
+    throw new TreeProblem('it contains an entry that is neither a file nor a directory');
   const path = full.replace(/\/$/, '').split('/');
   if (
     path.shift() !== '.' ||
@@ -116,7 +116,7 @@ function entryOf(block: Buffer): TreeEntry {
     path.length > MOST_DEPTH ||
     path.some((part) => !isPlain(part))
   )
-    throw new TreeProblem(`a name in it is not one that a file may have here: ${full}`);
+    throw new TreeProblem(`it contains an invalid name: ${full}`);
   return { path, kind, bytes };
 }
 

@@ -1,9 +1,9 @@
 // lib/units.ts: sizes and times as people write them: 512k, 2g, 50%, 90s, 1h30m.
-// Invariant: what is not understood is `undefined`, never a guess. The caller knows where the text came from and says so.
+// Invariant: text that is not understood gives `undefined`, never a guess. The caller knows the origin of the text and reports it.
 
 const UNIT_BYTES = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 } as const;
 const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
-/** Beyond any machine; keeps every result a safe integer. */
+/** Larger than any machine; keeps every result a safe integer. */
 const MAX = 2 ** 50;
 
 /** Bytes: a number, or one followed by k, m, g or t (powers of 1024; "kb" and "KiB" mean the same). */

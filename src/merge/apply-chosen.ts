@@ -1,5 +1,5 @@
-// merge/apply-chosen.ts: files and hunks that somebody chose, into the user's files: all of them or nothing.
-// Invariant: what is written is what was shown, put together with what the user has changed since; where that cannot be, nothing is.
+// merge/apply-chosen.ts: writes chosen files and hunks into the user's files: all of them or none.
+// Invariant: the written text is what was shown, merged with the user's later edits. If one merge fails, nothing is written.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { mergeText } from '../git/staging/merge-text.ts';
@@ -10,23 +10,23 @@ import { list } from '../results/move-files.ts';
 import { openReview } from '../results/review.ts';
 import { riskyPatterns } from '../results/risky-patterns.ts';
 import { showChanges, shownOf } from '../results/change-set.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface AppliedChosen {
   readonly files: readonly string[];
-  /** What is not decided about yet. */
+  /** Paths that are still undecided. */
   readonly left: readonly string[];
 }
 
 export async function applyChosen(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   chosen: Chosen,
   options: { dryRun: boolean },
 ): Promise<AppliedChosen> {
-  // An agent's changes are shown against its base; what is written is compared with the user's files as they are now.
-  const before = stored.task.kind === 'agent' ? await showChanges(world, stored) : null;
-  using review = await openReview(world, stored, { risky: await riskyPatterns(world, stored.task.project) });
+  // An agent's changes are shown against its base, but written over the user's current files.
+  const before = stored.task.kind === 'agent' ? await showChanges(context, stored) : null;
+  using review = await openReview(context, stored, { risky: await riskyPatterns(context, stored.task.project) });
   const shown = before ?? (await shownOf(stored, review.compared, null));
   const { take, left } = await chooseChanges(stored, shown, chosen);
   const edited = new Map<string, Buffer>();
@@ -34,7 +34,7 @@ export async function applyChosen(
   const conflicts: string[] = [];
   for (const one of take) {
     const mine = review.compared.changeSet.changes.find(({ path }) => path === one.change.path);
-    // The user's file has it already.
+    // The user's file already has this change.
     if (mine === undefined) continue;
     if (!one.partly) {
       if (mine.conflict === 'conflicts') conflicts.push(mine.path);
@@ -55,12 +55,12 @@ export async function applyChosen(
     end === 'applied' ? [] : [`${path}: ${'refused' in end ? end.refused : end.changed}`],
   );
   if (failed.length > 0)
-    throw new AgsError('project.changed', `Nothing was written, because not everything can be:\n${list(failed)}`);
+    throw new AgsError('project.changed', `Nothing was written, because some files cannot be:\n${list(failed)}`);
   review.finish();
   return { files: paths, left: left.map(({ path }) => path) };
 }
 
-/** Some hunks of a file, over the user's file; null: they have changed the same lines. */
+/** Merges some hunks of a file into the user's file; null if both changed the same lines. */
 async function partOver({ paths }: StoredTask, { file, change }: ChosenChange, mine: Change): Promise<Buffer | null> {
   const read = (oid: string | null | undefined): Promise<Buffer> =>
     oid == null ? Promise.resolve(Buffer.alloc(0)) : readBlob(paths.staging, oid);
@@ -77,7 +77,7 @@ async function partOver({ paths }: StoredTask, { file, change }: ChosenChange, m
 function conflict(paths: readonly string[]): AgsError {
   return new AgsError(
     'project.changed',
-    `${paths.length === 1 ? 'A file' : `${paths.length} files`} changed in other ways on your side; nothing was written:\n${list(paths)}`,
-    { hint: 'Leave them out, or put both into one text.', details: { files: paths } },
+    `Conflict: you and the task both changed ${paths.length === 1 ? '1 file' : `${paths.length} files`}. Nothing was written:\n${list(paths)}`,
+    { hint: 'Leave them out, or merge both texts by hand.', details: { files: paths } },
   );
 }

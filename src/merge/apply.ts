@@ -1,4 +1,4 @@
-// merge/apply.ts: what a sandbox changed into the user's files, all that was asked for or nothing.
+// merge/apply.ts: writes a sandbox's changes into the user's files: all requested ones or none.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { covers, select } from '../review/selection.ts';
@@ -6,23 +6,23 @@ import type { StoredTask } from '../store/tasks.ts';
 import { asDirectory, selectionProblem } from './merge-tree.ts';
 import { list } from '../results/move-files.ts';
 import { openReview } from '../results/review.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Applied {
   readonly taken: readonly Change[];
-  /** If there is one, nothing was taken. */
+  /** If this is not empty, nothing was taken. */
   readonly failed: readonly { readonly path: string; readonly why: string }[];
   readonly risky: readonly Change[];
-  /** How many changes are not decided about yet. */
+  /** How many changes are still undecided. */
   readonly left: number;
 }
 
 export async function applyTask(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   request: { paths: readonly string[]; risky: readonly string[]; riskyPatterns: readonly string[] },
 ): Promise<Applied> {
-  using review = await openReview(world, stored, { risky: request.riskyPatterns });
+  using review = await openReview(context, stored, { risky: request.riskyPatterns });
   const { changes } = review.compared.changeSet;
   const paths = request.paths.map((path) => asDirectory(path, changes));
   const picked = select(changes, {
@@ -34,15 +34,15 @@ export async function applyTask(
   });
   const [error] = picked.errors;
   if (error !== undefined) throw selectionProblem(error, stored);
-  // With everything accepted, what is left can run code, or conflicts.
+  // With everything accepted, the remaining changes can run code or conflict.
   const asked = (change: Change): boolean => paths.length === 0 || paths.some((path) => covers(path, change));
   const conflicts = picked.left.filter((change) => change.conflict === 'conflicts' && asked(change));
   if (conflicts.length > 0)
     throw new AgsError(
       'project.changed',
-      `${conflicts.length === 1 ? 'A file' : `${conflicts.length} files`} changed in other ways on your side; nothing was written:\n${list(conflicts.map(({ path }) => path))}`,
+      `Conflict: you and ${stored.task.name} both changed ${conflicts.length === 1 ? '1 file' : `${conflicts.length} files`}. Nothing was written:\n${list(conflicts.map(({ path }) => path))}`,
       {
-        hint: `Take the others: ags apply ${stored.task.name} <paths>\nPut both into one text: ags review ${stored.task.name}`,
+        hint: `Take the others: ags apply ${stored.task.name} <paths>\nMerge both texts by hand: ags review ${stored.task.name}`,
         details: { files: conflicts.map(({ path }) => path) },
       },
     );

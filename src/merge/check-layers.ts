@@ -1,7 +1,7 @@
-// merge/check-layers.ts: what checks stand on: exactly the tree that a branch would have after a merge, and what the project's setup commands
-// add to it.
-// Invariant: what an agent wrote lies in a directory of these checks alone. Setup layers are shared by all tasks: one is used if nothing
-// that decides it was changed; otherwise the commands run here, over the merged tree, and what they leave goes with the checks.
+// merge/check-layers.ts: prepares the layers that checks run over: exactly the tree that a branch would have after a merge, and the results
+// of the project's setup commands.
+// Invariant: an agent's files lie in a directory of these checks alone. All tasks share setup layers: one is reused only if none of its
+// inputs changed. Otherwise the setup commands run here, over the merged tree, and their results are removed with the checks.
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createCheckGit, packCommit } from '../git/staging/check-git.ts';
@@ -9,35 +9,30 @@ import { setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
 import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import type { LayerFile } from '../store/layers.ts';
-import {
-  excludeLine,
-  hiddenAmong,
-  prepareSnapshot,
-  type LayersWish,
-  type PreparedLayers,
-} from '../workspace/prepare-snapshot.ts';
+import { excludeLine } from '../setup/layers.ts';
+import { hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { MergedBranch } from './merge-tree.ts';
-import type { RunPlan } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import { ensureSetup } from '../setup/setup-layer.ts';
 import { findInputs, inputsAmong } from '../setup/setup-key.ts';
 import type { Snapshot } from '../workspace/snapshots.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface CheckLayers extends PreparedLayers {
-  /** private: the commands have to be run over these layers first. */
+  /** 'private': the setup commands must first run over these layers. */
   readonly setup: 'none' | 'shared' | 'private';
 }
 
-/** All that is made is in `place`, which is empty. `commit` has the merged tree, and is in `staging`. */
+/** Writes only into `place`, which must be empty. `commit` has the merged tree and is in `staging`. */
 export async function prepareCheckLayers(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   merged: MergedBranch & { readonly commit: string; readonly staging: string },
   place: { readonly root: string; readonly files: string; readonly index: string },
   wish: Omit<LayersWish, 'commit'>,
 ): Promise<CheckLayers> {
   const want = { ...wish, commit: merged.from };
-  const { input, base, prepared } = await prepareSnapshot(world, plan, want);
+  const { input, base, prepared } = await prepareSnapshot(context, plan, want);
   const git = createCheckGit(join(place.root, 'check.git'), merged.staging, merged.repository);
   const below = await writeMerged(git, base, merged, place);
   wish.signal.throwIfAborted();
@@ -68,7 +63,7 @@ export async function prepareCheckLayers(
   };
 }
 
-/** Into `place`: what differs from the snapshot, or all of it. Returns the layers below. */
+/** Writes the difference from the snapshot, or all files, into `place`. Returns the layers below. */
 async function writeMerged(
   git: LayerGit,
   base: Snapshot,
@@ -86,14 +81,14 @@ async function writeMerged(
   return base.files;
 }
 
-/** null: none can be made here. */
+/** Returns null if no whiteout can be made here. */
 async function whiteoutFor({ whiteouts }: Delta, directory: string): Promise<string | null> {
   if (whiteouts.length === 0) return '';
   const path = await ensureWhiteout(directory);
   return lstatSync(path, { throwIfNoEntry: false })?.isCharacterDevice() === true ? path : null;
 }
 
-/** The merged tree has nothing where the layer lies, and every directory that the two share. */
+/** True if the merged tree has nothing where the layer lies, and has every directory that the two share. */
 async function fits(git: LayerGit, tree: string, { roots, shared }: LayerFile): Promise<boolean> {
   const has = await commitHas(git, tree, [...roots, ...shared]);
   return !roots.some((path) => has.has(path)) && shared.every((path) => has.get(path) === 'tree');

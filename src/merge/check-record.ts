@@ -1,49 +1,49 @@
-// merge/check-record.ts: the record of checks, in the hands of the process that runs them: what is set here is in checks.json.
+// merge/check-record.ts: keeps the record of running checks; every change is written to checks.json.
 import type { CheckRecord, ChecksFile } from '../protocol/checks.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import type { ChecksConfig } from '../config/effective.ts';
 import { checkLogPath, dropChecks, makeChecksDir, writeChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { CheckEnd } from './check-run.ts';
-import { openPrinted, type Printed } from '../run/output-reader.ts';
+import { openOutput, type Printed } from '../run/output-reader.ts';
 import type { MergedBranch } from './merge-tree.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface ChecksListener {
-  /** What is being made ready. */
+  /** Reports the current preparation step. */
   step(text: string): void;
-  /** The record is another one now. */
+  /** Reports the record after a change. */
   changed(file: ChecksFile): void;
-  /** What check number `n` prints, harmless for a terminal. */
+  /** Output of check number `n`, made safe for a terminal. */
   printed(n: number, text: string): void;
 }
 
-export interface Keeper {
+export interface CheckRecorder {
   readonly now: ChecksFile;
-  /** Aborted when the task is gone: somebody has removed it. */
+  /** Aborted when the task is removed. */
   readonly gone: AbortSignal;
   listen(listener: ChecksListener): void;
   set(changes: Partial<ChecksFile>): void;
   addFirst(check: { readonly name: string; readonly run: string }): void;
-  /** One check from its beginning to its end. */
+  /** Records one check from its start to its end. */
   during(n: number, act: (printed: Printed) => Promise<CheckEnd>): Promise<void>;
   skip(n: number, state: 'failed' | 'ended', why: string): void;
   skipRest(why: string): void;
-  /** `reason`: why there is no result. */
+  /** `reason`: why there is no result; null if there is one. */
   end(reason: string | null): ChecksFile;
 }
 
 const MOST_HOSTS = 20;
 
-export function createKeeper(
-  world: World,
+export function createRecorder(
+  context: HostContext,
   { paths, task }: StoredTask,
   merged: MergedBranch,
   config: ChecksConfig,
-): Keeper {
+): CheckRecorder {
   const gone = new AbortController();
   let listener: ChecksListener | null = null;
-  const nowMs = (): number => world.now().getTime();
+  const nowMs = (): number => context.now().getTime();
   let now: ChecksFile = {
     version: 1,
     state: 'running',
@@ -82,7 +82,7 @@ export function createKeeper(
     addFirst: (check) => set({ checks: [waiting(check), ...now.checks] }),
     async during(n, act) {
       change(n, { state: 'running', startedAtMs: nowMs() });
-      using printed = openPrinted(checkLogPath(paths, n), (text) => listener?.printed(n, text));
+      using printed = openOutput(checkLogPath(paths, n), (text) => listener?.printed(n, text));
       try {
         const end = await act(printed);
         printed.end();
@@ -100,7 +100,7 @@ export function createKeeper(
           { denied: [...new Set([...now.denied, ...end.denied])].slice(0, MOST_HOSTS) },
         );
       } catch (error) {
-        change(n, { state: 'ended', endedAtMs: nowMs(), why: 'It was ended.', tail: printed.tail() });
+        change(n, { state: 'ended', endedAtMs: nowMs(), why: 'It was stopped.', tail: printed.tail() });
         throw error;
       }
     },
@@ -110,7 +110,7 @@ export function createKeeper(
     end(reason) {
       const checks = now.checks.map((one): CheckRecord => {
         if (one.state === 'waiting' || one.state === 'running') return { ...one, state: 'ended', why: reason };
-        // What was cut off did not fail by itself.
+        // A check that was interrupted did not fail by itself.
         return reason !== null &&
           one.state === 'failed' &&
           one === now.checks.findLast(({ startedAtMs }) => startedAtMs !== null)

@@ -1,24 +1,24 @@
-// merge/check-run.ts: one check: its command in a fresh sandbox over the merged tree, and what it prints, made harmless and kept within bounds.
+// merge/check-run.ts: runs the command of one check in a fresh sandbox over the merged tree; its output is sanitized and bounded.
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths } from '../store/layout.ts';
 import { runClean } from '../exec/clean-run.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import type { RunPlan } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import type { Printed } from '../run/output-reader.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-// Both streams are one, so that lines come in the order in which they were written.
+// One stream for both outputs keeps the order of the lines.
 const SCRIPT = 'exec sh -c "$1" 2>&1';
 
 export interface CheckEnd {
   readonly exitCode: number;
-  /** Why it was ended, in words. */
+  /** Why it was stopped, as a sentence. */
   readonly why: string | null;
   readonly denied: readonly string[];
 }
 
 export async function runCheck(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   over: PreparedLayers,
   directory: string,
@@ -28,13 +28,13 @@ export async function runCheck(
     readonly task: string;
     readonly seconds: number | null;
     readonly printed: Printed;
-    /** The commit whose files fill the services: of the branch, not of the agent. */
+    /** The commit whose files seed the services: the branch's, never the agent's. */
     readonly seeds: string;
     readonly signal: AbortSignal;
   },
 ): Promise<CheckEnd> {
   const reading: Promise<void>[] = [];
-  const outcome = await runClean(world, plan, over, taskPaths(directory, `check-${check.n}`), {
+  const outcome = await runClean(context, plan, over, taskPaths(directory, `check-${check.n}`), {
     task: check.task,
     command: ['sh', '-c', SCRIPT, 'sh', check.run],
     seconds: check.seconds,

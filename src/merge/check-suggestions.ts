@@ -1,11 +1,11 @@
-// merge/check-suggestions.ts: which checks a project could have, from its own files on the user's branch: never from what an agent wrote.
+// merge/check-suggestions.ts: suggests checks from the project's files on the user's branch, never from an agent's files.
 import { AgsError } from '../protocol/errors.ts';
 import { stagingGit } from '../git/host-git.ts';
 import { readRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import { repositoryAt } from '../run/project.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'from'>): Promise<AgsError> {
   const suggestions = await suggestChecks(stored, merged.from);
@@ -16,10 +16,10 @@ export async function noChecks(stored: StoredTask, merged: Pick<MergedBranch, 'f
   return new AgsError('checks.none', 'There are no checks for this project yet.', { hint, details: { suggestions } });
 }
 
-/** For the branch that the task was started from. */
-export async function suggestionsFor(world: World, stored: StoredTask): Promise<string[]> {
+/** Suggests checks for the branch that the task was started from. */
+export async function suggestionsFor(context: HostContext, stored: StoredTask): Promise<string[]> {
   const ref = stored.task.goal?.baseRef ?? null;
-  const repository = ref === null ? null : await repositoryAt(world, stored.task.project).catch(() => null);
+  const repository = ref === null ? null : await repositoryAt(context, stored.task.project).catch(() => null);
   const commit = repository === null || ref === null ? null : await readRef(repository.commonDir, ref);
   return commit === null ? [] : suggestChecks(stored, commit);
 }
@@ -35,7 +35,7 @@ const MANAGERS = [
   ['bun.lock', 'bun run'],
 ] as const;
 
-/** `commit` is one of the user's. */
+/** `commit` must be one of the user's. */
 async function suggestChecks({ paths }: Pick<StoredTask, 'paths'>, commit: string): Promise<string[]> {
   const listing = await stagingGit(paths.staging, ['ls-tree', '-z', '--name-only', '--full-tree', commit]);
   const names = new Set(listing.stdout.toString('utf8').split('\0'));

@@ -1,7 +1,7 @@
-// merge/checks.ts: the checks of a project on exactly what somebody has chosen of a task: the trial merge is made, and each command runs over
-// it in a fresh sandbox.
-// Invariant: what they say is about one tree, by its id, and is kept with it. Whatever happens, no process and no file of a sandbox is left,
-// and the record says how it ended; one process at a time runs checks of a task.
+// merge/checks.ts: runs a project's checks on the chosen changes of a task: makes a trial merge and runs each command over it in a fresh
+// sandbox.
+// Invariant: a result is stored with the id of the one tree it is about. However checks end, no process or file of a sandbox is left, and
+// the record says how they ended. One process at a time runs checks of a task.
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { ChecksFile } from '../protocol/checks.ts';
@@ -12,61 +12,62 @@ import type { ChecksConfig } from '../config/effective.ts';
 import { beginLayer, projectLayers, sweepUnfinished } from '../store/layers.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { prepareCheckLayers, type CheckLayers } from './check-layers.ts';
-import { createKeeper, type ChecksListener, type Keeper } from './check-record.ts';
+import { createRecorder, type ChecksListener, type CheckRecorder } from './check-record.ts';
 import { runCheck } from './check-run.ts';
 import { noChecks } from './check-suggestions.ts';
-import { excludeLine } from '../workspace/prepare-snapshot.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { excludeLine } from '../setup/layers.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { findSides, mergeCommit, mergeIntoTree, type MergedBranch, type TreeRequest } from './merge-tree.ts';
 import type { ConfigFlags } from '../config/effective.ts';
-import { planRun, type RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import { planRun } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface ChecksRequest extends TreeRequest {
-  /** In place of those that are configured; empty: these. */
+  /** Replace the configured commands; if empty, the configured ones run. */
   readonly commands: readonly string[];
 }
 
 export interface Checks {
   readonly merged: MergedBranch;
   readonly file: ChecksFile;
-  /** To be called once. What keeps them from being run is thrown, and is in the record too. */
+  /** Call once. Throws if the checks cannot run, and stores the reason in the record. */
   run(listener: ChecksListener, signal: AbortSignal): Promise<ChecksFile>;
 }
 
-/** Checks have the project's rules, not what the task was given besides; but their sandboxes are built as the task's were. */
+/** Checks follow the project's rules, not the task's extra flags, but their sandboxes use the task's backend, image and runtime. */
 function sameBuilder({ task }: StoredTask): ConfigFlags {
   const { backend, image, runtime } = (task.goal?.flags ?? {}) as ConfigFlags;
   return { ...(backend && { backend }), ...(image && { image }), ...(runtime && { runtime }) };
 }
 
-/** From here on they count as running; what cannot be checked (conflicts, no commands, others that run) is refused before. */
-export function openChecks(world: World, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
-  return tellDiskTrouble(world, () => open(world, stored, request));
+/** Checks count as running from here on. Conflicts, a lack of commands and other running checks are refused first. */
+export function openChecks(context: HostContext, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
+  return explainDiskErrors(context, () => open(context, stored, request));
 }
 
-async function open(world: World, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
-  const sides = await findSides(world, stored, request.into);
-  const merged = await mergeIntoTree(world, stored, request, sides);
-  const plan = await planRun({ ...world, cwd: stored.task.project }, sameBuilder(stored), { live: false });
+async function open(context: HostContext, stored: StoredTask, request: ChecksRequest): Promise<Checks> {
+  const sides = await findSides(context, stored, request.into);
+  const merged = await mergeIntoTree(context, stored, request, sides);
+  const plan = await planRun({ ...context, cwd: stored.task.project }, sameBuilder(stored), { live: false });
   const config = checksOf(plan.config.checks, request.commands);
   if (config.run.length === 0) throw await noChecks(stored, merged);
   const lock = tryLock(stored.paths.checksLock);
   if (lock === null)
-    throw new AgsError('task.busy', `Checks of ${stored.task.name} are running already.`, {
-      hint: 'Wait for their end, or stop them where they were started.',
+    throw new AgsError('task.busy', `Checks of ${stored.task.name} are already running.`, {
+      hint: 'Wait until they end, or stop them where they were started.',
     });
   try {
-    const keeper = createKeeper(world, stored, merged, config);
+    const recorder = createRecorder(context, stored, merged, config);
     return {
       merged,
       get file() {
-        return keeper.now;
+        return recorder.now;
       },
       run: (listener, signal) =>
-        tellDiskTrouble(world, () => travel({ world, stored, merged, plan, config, keeper, listener }, signal)).finally(
-          () => lock[Symbol.dispose](),
-        ),
+        explainDiskErrors(context, () =>
+          runChecks({ context, stored, merged, plan, config, recorder, listener }, signal),
+        ).finally(() => lock[Symbol.dispose]()),
     };
   } catch (error) {
     lock[Symbol.dispose]();
@@ -79,83 +80,83 @@ export function checksOf(configured: ChecksConfig, commands: readonly string[]):
   return { ...configured, run: commands.map((run) => ({ name: run, run })) };
 }
 
-interface Road {
-  readonly world: World;
+interface ChecksRun {
+  readonly context: HostContext;
   readonly stored: StoredTask;
   readonly merged: MergedBranch;
   readonly plan: RunPlan;
   readonly config: ChecksConfig;
-  readonly keeper: Keeper;
+  readonly recorder: CheckRecorder;
   readonly listener: ChecksListener;
 }
 
-async function travel(road: Road, signal: AbortSignal): Promise<ChecksFile> {
-  const { world, stored, keeper } = road;
+async function runChecks(run: ChecksRun, signal: AbortSignal): Promise<ChecksFile> {
+  const { context, stored, recorder } = run;
   const stopping = new AbortController();
-  const all = AbortSignal.any([signal, stopping.signal, keeper.gone]);
-  const desk = serveControl(stored.paths.checksDir, async () => {
+  const all = AbortSignal.any([signal, stopping.signal, recorder.gone]);
+  const control = serveControl(stored.paths.checksDir, async () => {
     stopping.abort();
     return { stopping: true };
   });
-  keeper.listen(road.listener);
+  recorder.listen(run.listener);
   try {
-    await tellDiskTrouble(world, () => inPlace(road, all));
-    return keeper.end(all.aborted ? 'Stopped.' : null);
+    await explainDiskErrors(context, () => inWorkDirectory(run, all));
+    return recorder.end(all.aborted ? 'Stopped.' : null);
   } catch (error) {
-    keeper.end(all.aborted ? 'Stopped.' : sentence(error));
-    if (all.aborted) return keeper.now;
+    recorder.end(all.aborted ? 'Stopped.' : sentence(error));
+    if (all.aborted) return recorder.now;
     throw error;
   } finally {
-    desk.close();
+    control.close();
   }
 }
 
-/** Where makers of layers work: what a process that is killed leaves there is removed by the next one, and by `ags cleanup`. */
-async function inPlace(road: Road, signal: AbortSignal): Promise<void> {
-  const dir = projectLayers(road.world.stateDir, road.merged.repository.root);
+/** Works where layers are built: the next build or `ags cleanup` removes what a killed process leaves there. */
+async function inWorkDirectory(run: ChecksRun, signal: AbortSignal): Promise<void> {
+  const dir = projectLayers(run.context.stateDir, run.merged.repository.root);
   sweepUnfinished(dir);
   const place = beginLayer(dir);
   try {
-    await runAll(road, place, signal);
+    await runAll(run, place, signal);
   } finally {
     await removeAside(place.root);
   }
 }
 
 async function runAll(
-  road: Road,
+  run: ChecksRun,
   place: { readonly root: string; readonly files: string; readonly index: string },
   signal: AbortSignal,
 ): Promise<void> {
-  const { world, stored, merged, plan, config, keeper, listener } = road;
+  const { context, stored, merged, plan, config, recorder, listener } = run;
   const { staging } = stored.paths;
   const commit = merged.isThere
     ? merged.from
-    : await mergeCommit(world, stored, undefined, merged.repository, {
+    : await mergeCommit(context, stored, undefined, merged.repository, {
         tree: merged.tree,
         parents: [merged.from],
         authors: merged.authors,
       });
-  const layers = await prepareCheckLayers(world, plan, { ...merged, commit, staging }, place, {
+  const layers = await prepareCheckLayers(context, plan, { ...merged, commit, staging }, place, {
     task: stored.task.id,
     onStep: ({ text }) => listener.step(text),
     onOutput: () => undefined,
     signal,
   });
-  keeper.set({ setup: layers.setup, layers: layers.layers });
-  const over = layers.setup === 'private' ? await setUpHere(road, layers, place.root, signal) : layers;
-  // Not by the clock, which somebody may move meanwhile.
+  recorder.set({ setup: layers.setup, layers: layers.layers });
+  const over = layers.setup === 'private' ? await setUpHere(run, layers, place.root, signal) : layers;
+  // The monotonic clock: the wall clock may be changed meanwhile.
   const endsAtMs = config.timeoutSeconds === null ? null : performance.now() + config.timeoutSeconds * 1000;
-  for (const [n, check] of keeper.now.checks.entries()) {
+  for (const [n, check] of recorder.now.checks.entries()) {
     if (signal.aborted || over === null) return;
     if (check.state !== 'waiting') continue;
     const seconds = endsAtMs === null ? null : Math.ceil((endsAtMs - performance.now()) / 1000);
     if (seconds !== null && seconds <= 0) {
-      keeper.skip(n, 'failed', 'The time of all checks together is over (checks.timeout).');
+      recorder.skip(n, 'failed', 'Time limit of all checks reached (checks.timeout).');
       continue;
     }
-    await keeper.during(n, async (printed) => {
-      const end = await runCheck(world, plan, over, place.root, {
+    await recorder.during(n, async (printed) => {
+      const end = await runCheck(context, plan, over, place.root, {
         n,
         run: check.run,
         task: stored.task.id,
@@ -170,9 +171,9 @@ async function runAll(
   }
 }
 
-/** The project's setup commands as the first check; null: they failed, so that nothing else can be tried. */
+/** Runs the project's setup commands as the first check; null if they failed, so no other check can run. */
 async function setUpHere(
-  { world, stored, plan, keeper }: Road,
+  { context, stored, plan, recorder }: ChecksRun,
   layers: CheckLayers,
   root: string,
   signal: AbortSignal,
@@ -182,11 +183,11 @@ async function setUpHere(
     import('../workspace/harvest.ts'),
     import('node:fs'),
   ]);
-  keeper.addFirst({ name: 'setup', run: plan.config.setup.run.join(' && ') });
+  recorder.addFirst({ name: 'setup', run: plan.config.setup.run.join(' && ') });
   let over: CheckLayers | null = null;
-  await keeper.during(0, async (printed) => {
+  await recorder.during(0, async (printed) => {
     try {
-      const paths = await runSetup(world, plan, layers, root, {
+      const paths = await runSetup(context, plan, layers, root, {
         commit: layers.commit,
         task: stored.task.id,
         onStep: ({ text }) => printed.text(`${text}\n`),
@@ -199,7 +200,7 @@ async function setUpHere(
         from: plan.workspace === 'overlay' ? paths.upper : paths.copy,
         base: layers.layers,
         to,
-        owner: world.uid === 0 ? plan.user : null,
+        owner: context.uid === 0 ? plan.user : null,
       });
       over = { ...layers, layers: [to, ...layers.layers], exclude: found.roots.map(excludeLine) };
       return { exitCode: 0, why: null, denied: [] };
@@ -210,7 +211,7 @@ async function setUpHere(
       await removeAside(join(root, 'tasks'));
     }
   });
-  if (over === null) keeper.skipRest('The setup commands failed.');
+  if (over === null) recorder.skipRest('The setup commands failed.');
   return over;
 }
 

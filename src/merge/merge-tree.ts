@@ -1,10 +1,10 @@
-// merge/merge-tree.ts: what a branch would be after a merge, as a tree: for the merge itself, and for the checks before it.
-// Invariant: computed from trees in our own staging, against the commit the task started from or what the branch has of it already
-// (taken.ts); files that can run code are taken only if they were named; nothing of the user's is changed.
+// merge/merge-tree.ts: computes the tree that a branch would have after a merge, for the merge itself and for the checks before it.
+// Invariant: computed from trees in our own staging, against the merge base (results/merge-base.ts). Files that can run code are taken
+// only if they were named. Nothing of the user's is changed.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { signature, withTrailers, writeCommit } from '../git/commit-text.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { isBlob, treeOf, writeTree } from '../git/staging/staging.ts';
@@ -18,25 +18,25 @@ import { list, shortName } from '../results/move-files.ts';
 import { repositoryAt } from '../run/project.ts';
 import { shownOf } from '../results/change-set.ts';
 import { mergeBase } from '../results/merge-base.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** What is to be taken, and where to. */
+/** Which changes to take, and into which branch. */
 export interface TreeRequest {
-  /** Of all changes, those of these paths, directories or patterns; none: all. */
+  /** Takes only changes of these paths, directories or patterns; if empty, all. */
   readonly paths: readonly string[];
   readonly risky: readonly string[];
   readonly riskyPatterns: readonly string[];
-  /** A branch by its short name; undefined: the one that the task was started from. */
+  /** A branch by its short name; by default the one that the task was started from. */
   readonly into: string | undefined;
-  /** Exactly these of what was shown, in place of paths; who names a file that can run code by its number has looked at it. */
+  /** Exactly these shown changes, in place of paths. Choosing a file by its number counts as naming it, even if it can run code. */
   readonly chosen?: Chosen;
-  /** Whole files of another task, put onto what the first gives, into the same commit. */
+  /** Whole files of another task, merged on top of the first task's, into the same commit. */
   readonly besides?: { readonly stored: StoredTask; readonly chosen: Chosen };
-  /** Make the branch of `into`, where the task began, if it is not there. */
+  /** Creates the branch `into` at the task's base commit if it does not exist. */
   readonly create?: boolean;
 }
 
-/** What it is made of; read before anything is locked. */
+/** The two sides of a merge; read before anything is locked. */
 export interface MergeSides {
   readonly agent: AgentResult;
   readonly repository: Repository;
@@ -44,36 +44,40 @@ export interface MergeSides {
 }
 
 export interface MergedBranch extends MergeSides {
-  /** The branch as it is. */
+  /** The branch's current commit. */
   readonly from: string;
-  /** The tree that it would have. */
+  /** The tree that the branch would have. */
   readonly tree: string;
-  /** What it would have of the task by then. */
-  readonly taken: string;
-  /** It has that tree already. */
+  /** The tree of the task's changes that the branch would have: the base of the next merge. */
+  readonly nextBase: string;
+  /** The branch already has that tree. */
   readonly isThere: boolean;
   readonly take: readonly Change[];
-  /** Left out, or taken in part. */
+  /** Changes that are left out or only partly taken. */
   readonly left: readonly Change[];
-  /** Left out because they can run code and were not named. */
+  /** Changes that are left out because they can run code and were not named. */
   readonly risky: readonly Change[];
-  /** Everything that the task changed is on the branch afterwards. */
+  /** True if the branch would have everything that the task changed. */
   readonly whole: boolean;
-  /** The branch is not there yet. */
+  /** True if the branch does not exist yet. */
   readonly create: boolean;
-  /** Whose work it is. */
+  /** The agents whose work is merged. */
   readonly authors: readonly AgentResult['by'][];
 }
 
-export async function findSides(world: World, stored: StoredTask, into: string | undefined): Promise<MergeSides> {
-  const agent = await resultOf(world, stored);
-  const repository = await repositoryOf(world, stored.task.project);
+export async function findSides(
+  context: HostContext,
+  stored: StoredTask,
+  into: string | undefined,
+): Promise<MergeSides> {
+  const agent = await resultOf(context, stored);
+  const repository = await repositoryOf(context, stored.task.project);
   return { agent, repository, ref: targetOf(stored, into) };
 }
 
-/** A conflict is found here, and thrown. */
+/** Throws on a conflict. */
 export async function mergeIntoTree(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   request: TreeRequest,
   sides: MergeSides,
@@ -87,16 +91,16 @@ export async function mergeIntoTree(
     throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`, {
       hint: `Make it first: git branch ${shortName(ref)}`,
     });
-  const chosen = await choose(world, stored, request);
+  const chosen = await choose(context, stored, request);
   const all = chosen.left.length === 0;
-  const base = await mergeBase(world, stored, { base: agent.base, repository, ref, tip: from });
+  const base = await mergeBase(context, stored, { base: agent.base, repository, ref, tip: from });
   const [ours, theirs] = [await treeOf(staging, from), all ? agent.tree : await treeWith(staging, base, chosen.take)];
   const first = await mergeTrees(staging, { base, ours, theirs });
   if ('conflicts' in first) throw conflicts(stored, ref, first.conflicts);
-  const besides = request.besides === undefined ? null : await chooseBesides(world, stored, request);
+  const besides = request.besides === undefined ? null : await chooseBesides(context, stored, request);
   const merged = besides === null ? first : await mergeTrees(staging, { ...besides.trees, ours: first.tree });
   if ('conflicts' in merged) throw conflicts(besides?.stored ?? stored, ref, merged.conflicts);
-  // What was left out may be there already, from an earlier merge or by the user's own hand.
+  // The branch may already have the rest, from an earlier merge or from the user.
   const full = all ? merged : await mergeTrees(staging, { base, ours: merged.tree, theirs: agent.tree });
   const whole = 'tree' in full && full.tree === merged.tree;
   const risky = chosen.left.filter((change) => change.lane !== 'inert');
@@ -104,7 +108,7 @@ export async function mergeIntoTree(
     ...sides,
     from,
     tree: merged.tree,
-    taken: theirs,
+    nextBase: theirs,
     isThere: merged.tree === ours,
     take: [...chosen.take, ...(besides?.take ?? [])],
     left: chosen.left,
@@ -115,8 +119,8 @@ export async function mergeIntoTree(
   };
 }
 
-/** What is taken of the second task. Its files come out of the user's repository, which has the branch of every task. */
-async function chooseBesides(world: World, first: StoredTask, request: TreeRequest) {
+/** Chooses the changes of the second task. Its files come from the user's repository, which has the branch of every task. */
+async function chooseBesides(context: HostContext, first: StoredTask, request: TreeRequest) {
   const { besides } = request;
   if (besides === undefined) throw new Error('no second task');
   const { stored, chosen } = besides;
@@ -124,36 +128,36 @@ async function chooseBesides(world: World, first: StoredTask, request: TreeReque
   if (stored.task.id === first.task.id || stored.task.project !== first.task.project)
     throw new AgsError('usage.invalid', `${stored.task.name} is not another task of the same project.`);
   if (chosen.files.some(({ hunks }) => hunks !== undefined))
-    throw new AgsError('usage.invalid', 'Of a second task, files are taken whole.');
-  const { base, by } = await resultOf(world, stored);
-  const { take } = await choose(world, stored, { ...request, chosen });
+    throw new AgsError('usage.invalid', 'Files of a second task can only be taken whole.');
+  const { base, by } = await resultOf(context, stored);
+  const { take } = await choose(context, stored, { ...request, chosen });
   for (const { path, after } of take)
     if (after !== null && !(await isBlob(staging, after.oid)))
-      throw new AgsError('path.not-found', `${path} of ${stored.task.name} is not in your repository any more.`, {
+      throw new AgsError('path.not-found', `${path} of ${stored.task.name} is no longer in your repository.`, {
         hint: `Take it in the review of ${stored.task.name}.`,
       });
   const theirs = await treeWith(staging, base, take);
   return { stored, take, by, trees: { base: await treeOf(staging, base), theirs } };
 }
 
-async function resultOf(world: World, stored: StoredTask): Promise<AgentResult> {
+async function resultOf(context: HostContext, stored: StoredTask): Promise<AgentResult> {
   const { task, run, live } = stored;
   if (task.kind !== 'agent')
-    throw new AgsError('usage.invalid', `${task.name} is not the task of an agent: it has no branch to merge.`, {
+    throw new AgsError('usage.invalid', `${task.name} is not an agent's task: it has no branch to merge.`, {
       hint: `Take its files: ags review ${task.name}`,
     });
   if (live && ['preparing', 'running', 'needs-you'].includes(run.state))
     throw new AgsError('task.busy', `${task.name} is still running.`, { hint: 'Merge it when it has ended.' });
-  const { agent } = await captureChanges(world, stored, { withIgnored: false });
+  const { agent } = await captureChanges(context, stored, { withIgnored: false });
   if (agent === undefined) throw new Error('a capture of an agent without its result');
   return agent;
 }
 
-export async function repositoryOf(world: World, project: string): Promise<Repository> {
-  const repository = await repositoryAt(world, project);
+export async function repositoryOf(context: HostContext, project: string): Promise<Repository> {
+  const repository = await repositoryAt(context, project);
   if (repository === null)
     throw new AgsError('project.unsuitable', `There is no git repository at ${project}.`, {
-      hint: 'Go into the one that the task was started in.',
+      hint: 'Run this in the repository that the task was started in.',
     });
   return repository;
 }
@@ -162,17 +166,17 @@ export function targetOf({ task }: StoredTask, into: string | undefined): string
   const ref = into === undefined ? (task.goal?.baseRef ?? null) : `refs/heads/${into.replace(/^refs\/heads\//, '')}`;
   if (ref !== null) return ref;
   throw new AgsError('usage.invalid', `${task.name} was started from a commit, not from a branch.`, {
-    hint: `Say which one it is to be merged into: ags merge ${task.name} --into <branch>`,
+    hint: `Name the branch to merge into: ags merge ${task.name} --into <branch>`,
   });
 }
 
 async function choose(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   request: TreeRequest,
 ): Promise<{ take: Change[]; left: Change[] }> {
-  const capture = await captureChanges(world, stored, { withIgnored: false });
-  const compared = await compareWithBase(world, stored, capture, request.riskyPatterns);
+  const capture = await captureChanges(context, stored, { withIgnored: false });
+  const compared = await compareWithBase(context, stored, capture, request.riskyPatterns);
   if (request.chosen !== undefined) {
     const shown = await shownOf(stored, compared, capture.agent ?? null);
     const { take, left } = await chooseChanges(stored, shown, request.chosen);
@@ -192,7 +196,7 @@ async function choose(
   return picked;
 }
 
-/** "src" means what is below it, unless a file is called so. */
+/** "src" means everything below it, unless a file has that name. */
 export function asDirectory(path: string, changes: readonly Change[]): string {
   const exact = changes.some((change) => change.path === path || change.from === path);
   return !exact && changes.some((change) => change.path.startsWith(`${path}/`)) ? `${path}/` : path;
@@ -205,7 +209,7 @@ export function selectionProblem(error: SelectionError, { task }: StoredTask): A
     });
   if (error.problem === 'conflict')
     return new AgsError('project.changed', `${error.path} also changed on your side, in another way.`, {
-      hint: `Put both into one text: ags review ${task.name}`,
+      hint: `Merge both texts by hand: ags review ${task.name}`,
     });
   return new AgsError('path.not-found', `${error.path} is not among the changes of ${task.name}.`, {
     hint: `List them: ags diff ${task.name} --name-only`,
@@ -225,9 +229,9 @@ async function treeWith(staging: string, base: string, changes: readonly Change[
   );
 }
 
-/** One commit with that tree, by the user. */
+/** Writes one commit with that tree, by the user. */
 export async function mergeCommit(
-  world: World,
+  context: HostContext,
   { task, run, paths }: StoredTask,
   message: string | undefined,
   repository: Repository,
@@ -240,7 +244,7 @@ export async function mergeCommit(
   const [first = '', ...rest] = goal.split('\n');
   const body = first.trim() === subject ? rest.join('\n').trim() : goal;
   const text = message ?? (body === '' ? subject : `${subject}\n\n${body}`);
-  const who = signature(userOf(repository), world.now());
+  const who = signature(userOf(repository), context.now());
   const trailers = [
     ['Ags-Task', task.id],
     ['Ags-Run', `${task.id}/${run.number ?? 1}`],
@@ -251,10 +255,10 @@ export async function mergeCommit(
 }
 
 function conflicts({ task }: StoredTask, ref: string, files: readonly string[]): AgsError {
-  const many = files.length === 1 ? 'One file' : `${files.length} files`;
+  const many = files.length === 1 ? '1 file' : `${files.length} files`;
   return new AgsError(
     'project.changed',
-    `${many} changed in other ways on ${shortName(ref)} and in ${task.name}; nothing was merged:\n${list(files)}`,
+    `Conflict: ${shortName(ref)} and ${task.name} both changed ${many}. Nothing was merged:\n${list(files)}`,
     {
       hint: `Let an agent resolve it: ags resolve ${task.name}\nTake the others: ags merge ${task.name} <paths>\nOr resolve it by hand: git merge ags/${task.name}`,
       details: { files },

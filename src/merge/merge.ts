@@ -1,11 +1,11 @@
-// merge/merge.ts: put what an agent did onto a branch of the user's.
-// Invariant: computed from trees in our own staging, against the commit the task started from; files that can run code are taken only if
-// they were named; a conflict is found before anything has changed.
+// merge/merge.ts: merges an agent's work into a branch of the user.
+// Invariant: computed from trees in our own staging, against the merge base. Files that can run code are taken only if they were named.
+// A conflict is found before anything changes.
 import { AgsError } from '../protocol/errors.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { moveRef } from '../git/owner-git.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import {
   findSides,
   mergeCommit,
@@ -16,8 +16,8 @@ import {
 } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
 import { list, shortName } from '../results/move-files.ts';
-import { settleState } from './recover-merges.ts';
-import type { World } from '../run/host-context.ts';
+import { updateState } from './after-merge.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface MergeRequest extends TreeRequest {
   readonly keepCommits: boolean;
@@ -25,7 +25,7 @@ export interface MergeRequest extends TreeRequest {
 }
 
 export interface MergePlan extends Pick<MergedBranch, 'ref' | 'from' | 'tree' | 'take' | 'left' | 'risky' | 'whole'> {
-  /** null: everything is there already. */
+  /** null if the branch already has everything. */
   readonly to: string | null;
 }
 
@@ -34,23 +34,23 @@ export interface Merge extends Disposable {
   carryOut(): Promise<void>;
 }
 
-/** Looks at everything and holds the repository's lock; nothing is changed before `carryOut`. */
-export function openMerge(world: World, stored: StoredTask, request: MergeRequest): Promise<Merge> {
-  return tellDiskTrouble(world, () => open(world, stored, request));
+/** Plans the merge and holds the repository's lock; nothing changes before `carryOut`. */
+export function openMerge(context: HostContext, stored: StoredTask, request: MergeRequest): Promise<Merge> {
+  return explainDiskErrors(context, () => open(context, stored, request));
 }
 
-async function open(world: World, stored: StoredTask, request: MergeRequest): Promise<Merge> {
-  const sides = await findSides(world, stored, request.into);
+async function open(context: HostContext, stored: StoredTask, request: MergeRequest): Promise<Merge> {
+  const sides = await findSides(context, stored, request.into);
   const { repository } = sides;
-  const lock = await lockMerges(world, repository.commonDir);
+  const lock = await lockMerges(context, repository.commonDir);
   try {
-    const { plan, move, create } = await planMerge(world, stored, request, sides);
+    const { plan, move, create } = await planMerge(context, stored, request, sides);
     return {
       plan,
       carryOut: () =>
-        tellDiskTrouble(world, () =>
+        explainDiskErrors(context, () =>
           move === null
-            ? settleState(world, stored.task.id, 'merge', plan.whole)
+            ? updateState(context, stored.task.id, 'merge', plan.whole)
             : create
               ? carryOutOnNew(repository, plan, () => carryOut(move, lock))
               : carryOut(move, lock),
@@ -63,7 +63,7 @@ async function open(world: World, stored: StoredTask, request: MergeRequest): Pr
   }
 }
 
-/** A branch that nothing came to is not left behind. */
+/** Creates the branch first, and removes it again if the merge fails. */
 async function carryOutOnNew(
   { commonDir }: Repository,
   { ref, from }: MergePlan,
@@ -71,7 +71,7 @@ async function carryOutOnNew(
 ): Promise<void> {
   const made = await moveRef(commonDir, ref, null, from, 'ags: a new branch');
   if (made !== 'moved')
-    throw new AgsError('project.changed', `There is a branch ${shortName(ref)} by now.`, {
+    throw new AgsError('project.changed', `The branch ${shortName(ref)} was created meanwhile.`, {
       hint: 'Choose another name.',
     });
   try {
@@ -83,24 +83,24 @@ async function carryOutOnNew(
 }
 
 async function planMerge(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   request: MergeRequest,
   sides: MergeSides,
 ): Promise<{ plan: MergePlan; move: PlannedMove | null; create: boolean }> {
   const { agent, repository } = sides;
-  const merged = await mergeIntoTree(world, stored, request, sides);
+  const merged = await mergeIntoTree(context, stored, request, sides);
   const { ref, from, tree, take, left, risky, whole, create } = merged;
   if (request.keepCommits && (left.length > 0 || request.besides !== undefined))
-    throw new AgsError('usage.invalid', 'The commits of the agent can only be kept if everything in them is taken.', {
-      hint: `Name the files that can run code, or leave the commits out: --squash\n${list(left.map(({ path }) => path))}`,
+    throw new AgsError('usage.invalid', "The agent's commits can only be kept if all their changes are taken.", {
+      hint: `Name the files that can run code (--risky <path>), or drop the commits: --squash\n${list(left.map(({ path }) => path))}`,
     });
   const plan = { ref, from, tree, take, left, risky, whole };
   if (merged.isThere) return { plan: { ...plan, to: null }, move: null, create };
   const to =
     request.keepCommits && from === agent.base
       ? agent.commit
-      : await mergeCommit(world, stored, request.message, repository, {
+      : await mergeCommit(context, stored, request.message, repository, {
           tree,
           parents: request.keepCommits ? [from, agent.commit] : [from],
           authors: merged.authors,
@@ -113,11 +113,11 @@ async function planMerge(
     ref,
     from,
     to,
-    at: world.now().toISOString(),
+    at: context.now().toISOString(),
     whole,
-    taken: { run: stored.run.number ?? 1, tree: merged.taken },
+    taken: { run: stored.run.number ?? 1, tree: merged.nextBase },
   } as const;
   const why = `ags: merge ${stored.task.name}`;
-  const move = await planMove({ world, repository, staging: stored.paths.staging, record, why });
+  const move = await planMove({ context, repository, staging: stored.paths.staging, record, why });
   return { plan: { ...plan, to }, move, create };
 }

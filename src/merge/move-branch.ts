@@ -1,14 +1,14 @@
-// merge/move-branch.ts: move a branch of the user's from one commit to another, with the files of the work tree it is checked out in.
-// Invariant: all or nothing. Index entries, then files, then the branch, each step undone if a later one fails; the branch decides.
-// What is under way is on disk, so whoever comes next finishes it or takes it back. Nothing that the user has not committed
-// is overwritten: a file that is not what the branch says stops everything before anything has moved.
+// merge/move-branch.ts: moves a branch of the user from one commit to another, with the files of the work tree it is checked out in.
+// Invariant: all or nothing. Index entries change first, then files, then the branch; each step is undone if a later one fails, and the
+// branch decides. A pending record on disk lets the next process finish or roll back an interrupted move. Uncommitted work of the user is
+// never overwritten: a file that differs from the branch stops the move before anything changes.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { holdFile } from '../lib/process/flock.ts';
 import { visible } from '../lib/sanitize.ts';
 import { readIndex, setEntries } from '../git/index-entries.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { moveRef, ownerGit, readRef, sendPack } from '../git/owner-git.ts';
 import { workTrees, type WorkTree } from '../git/work-trees.ts';
 import { applyAll, undoJournal, type PlannedChange } from '../review/journal.ts';
@@ -25,17 +25,17 @@ import {
   type MergeRecord,
 } from '../store/merges.ts';
 import { inTheWay, planFiles, sameEntry, shortName } from '../results/move-files.ts';
-import { settleRecord } from './recover-merges.ts';
-import type { World } from '../run/host-context.ts';
+import { updateTask } from './after-merge.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface MergeLock extends Disposable {
   readonly paths: MergePaths;
   readonly fd: number;
 }
 
-/** One at a time for each repository. Whatever was cut off before is put in order first. */
-export async function lockMerges(world: World, commonDir: string, waitSeconds = 30): Promise<MergeLock> {
-  const paths = mergePaths(world.stateDir, commonDir);
+/** Allows one merge at a time in each repository, and recovers an interrupted one first. */
+export async function lockMerges(context: HostContext, commonDir: string, waitSeconds = 30): Promise<MergeLock> {
+  const paths = mergePaths(context.stateDir, commonDir);
   makeMergeDir(paths);
   const held = await holdFile(paths.lock, waitSeconds);
   if (held === null)
@@ -43,7 +43,7 @@ export async function lockMerges(world: World, commonDir: string, waitSeconds = 
       hint: 'Try again when it is done.',
     });
   try {
-    await recoverMove(world, paths, held.fd);
+    await recoverMove(context, paths, held.fd);
     return { paths, ...held };
   } catch (error) {
     held[Symbol.dispose]();
@@ -52,17 +52,17 @@ export async function lockMerges(world: World, commonDir: string, waitSeconds = 
 }
 
 export interface BranchMove {
-  readonly world: World;
+  readonly context: HostContext;
   readonly lock: MergeLock;
   readonly repository: Repository;
-  /** Holds both commits, or borrows from where they are. */
+  /** A repository that has both commits, itself or through alternates. */
   readonly staging: string;
   readonly record: MergeRecord;
-  /** For git's own log of the branch. */
+  /** The message for git's reflog of the branch. */
   readonly why: string;
 }
 
-/** Everything that stands in the way is found here, before anything changes. */
+/** Finds every obstacle before anything changes. */
 export async function planMove(move: Omit<BranchMove, 'lock'>): Promise<PlannedMove> {
   const { repository, staging, record } = move;
   const trees = (await workTrees(repository.gitDir)).filter((one) => one.branch === record.ref);
@@ -70,12 +70,12 @@ export async function planMove(move: Omit<BranchMove, 'lock'>): Promise<PlannedM
   if (more.length > 0)
     throw inTheWay(
       `${shortName(record.ref)} is checked out in several work trees.`,
-      'Switch all but one of them away.',
+      'Switch to another branch in all but one of them.',
     );
   if (tree === undefined) return { ...move, workTree: null, index: [], changes: [] };
   if (tree.underWay !== null)
     throw inTheWay(
-      `In ${visible(tree.path)} ${tree.underWay} is under way.`,
+      `${visible(tree.path)} is in the middle of ${tree.underWay}.`,
       `Finish it first, or merge into another branch: --into <branch>`,
     );
   return { ...move, workTree: tree, ...(await planFiles(repository, staging, tree, record)) };
@@ -91,7 +91,7 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
   const { record, repository, staging, workTree, index, changes } = planned;
   const { paths, fd } = lock;
   await sendPack(staging, `${record.to}\n^${record.from}\n`, repository.commonDir, 10 * 60_000);
-  // Of this move alone: what an earlier one has left of its own must never be taken for it.
+  // A new directory for each move: the journal of an earlier one must never be mistaken for this one's.
   const files = join(makePlace(paths), 'files');
   writePending(paths, {
     record,
@@ -111,7 +111,7 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
       if (failed !== undefined && failed.outcome !== 'applied')
         throw inTheWay(
           `${visible(failed.path)}: ${'refused' in failed.outcome ? failed.outcome.refused : failed.outcome.changed}`,
-          'Nothing was merged. Put it right and try again.',
+          'Nothing was merged. Fix this and try again.',
         );
     }
     const moved = await moveRef(
@@ -123,50 +123,50 @@ export async function carryOut(planned: PlannedMove, lock: MergeLock): Promise<v
       fd,
     );
     if (moved !== 'moved')
-      throw inTheWay(`${shortName(record.ref)} was moved in this moment.`, 'Nothing was merged. Try again.');
+      throw inTheWay(`${shortName(record.ref)} was moved at the same time.`, 'Nothing was merged. Try again.');
   } catch (error) {
-    await takeBack(paths, fd);
+    await rollBack(paths, fd);
     throw error;
   }
-  await finish(planned.world, paths, record);
+  await finish(planned.context, paths, record);
 }
 
-/** Called with the lock held: nobody who was killed has a program left that still works. */
-async function recoverMove(world: World, paths: MergePaths, fd: number): Promise<void> {
+/** Call with the lock held: programs of a killed merge hold it too, so none of them is still working. */
+async function recoverMove(context: HostContext, paths: MergePaths, fd: number): Promise<void> {
   const pending = readPending(paths);
   if (pending === null) return clearPending(paths);
   const { record } = pending;
   if (!existsSync(record.repository)) return clearPending(paths);
   const now = await readRef(record.repository, record.ref);
-  // The user may have gone on from there.
+  // The user may have committed on top since.
   const done =
     now === record.to ||
     (now !== null &&
       now !== record.from &&
       (await ownerGit(record.repository, ['merge-base', '--is-ancestor', record.to, now])).exitCode === 0);
-  if (done) await finish(world, paths, record, true);
-  else await takeBack(paths, fd);
+  if (done) await finish(context, paths, record, true);
+  else await rollBack(paths, fd);
 }
 
-/** False: somebody is at work in one of them. */
-export async function recoverMoves(world: World, cutOff: readonly MergePaths[]): Promise<boolean> {
+/** Returns false if another process is at work in one of them. */
+export async function recoverMoves(context: HostContext, cutOff: readonly MergePaths[]): Promise<boolean> {
   let all = true;
   for (const paths of cutOff) {
-    // Who holds it is at work, or does it now.
+    // The process that holds the lock is merging, or recovers this merge itself.
     using held = await holdFile(paths.lock, 0);
     if (held === null) all = false;
-    else await recoverMove(world, paths, held.fd);
+    else await recoverMove(context, paths, held.fd);
   }
   return all;
 }
 
-async function finish(world: World, paths: MergePaths, record: MergeRecord, again = false): Promise<void> {
+async function finish(context: HostContext, paths: MergePaths, record: MergeRecord, again = false): Promise<void> {
   addMerge(paths, record);
-  await settleRecord(world, record, again);
+  await updateTask(context, record, again);
   clearPending(paths);
 }
 
-async function takeBack(paths: MergePaths, fd: number): Promise<void> {
+async function rollBack(paths: MergePaths, fd: number): Promise<void> {
   const pending = readPending(paths);
   if (pending === null) return;
   if (pending.workTree !== null && existsSync(pending.workTree.path)) {

@@ -1,6 +1,6 @@
-// merge/resolve.ts: a conflict handed to an agent: another task, whose files are both sides in one with git's marks between them.
-// Invariant: it begins on the branch that was to be merged into, so that what comes of it is reviewed and merged against that branch like
-// any other work. The original, its branch and the user's files stay as they are.
+// merge/resolve.ts: hands a conflict to an agent, as a new task whose files hold both sides with git's conflict markers.
+// Invariant: the new task begins on the target branch, so its result is reviewed and merged against that branch like any other work. The
+// original task, its branch and the user's files stay unchanged.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { BROUGHT_LIMITS } from '../git/staging/brought.ts';
@@ -17,27 +17,27 @@ import { requireAgent } from '../agent-run/control.ts';
 import { startTasks } from '../agent-run/start.ts';
 import { mergeBase } from '../results/merge-base.ts';
 import { BEGUN } from '../results/task-branch.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface ResolveWish {
-  /** A branch by its short name; undefined: the one that the task was started from. */
+  /** A branch by its short name; by default the one that the task was started from. */
   readonly into: string | undefined;
-  /** undefined: the one of the task. */
+  /** By default the agent of the task. */
   readonly agent: string | undefined;
 }
 
 export async function resolveTask(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   wish: ResolveWish,
 ): Promise<{ task: StoredTask; conflicts: readonly string[] }> {
   const goal = requireAgent(stored);
-  const { agent, repository, ref } = await findSides(world, stored, wish.into);
+  const { agent, repository, ref } = await findSides(context, stored, wish.into);
   const tip = await readRef(repository.commonDir, ref);
   if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
   const { staging } = stored.paths;
   const merged = await mergeTrees(staging, {
-    base: await mergeBase(world, stored, { base: agent.base, repository, ref, tip }),
+    base: await mergeBase(context, stored, { base: agent.base, repository, ref, tip }),
     ours: await treeOf(staging, tip),
     theirs: agent.tree,
   });
@@ -45,7 +45,7 @@ export async function resolveTask(
     throw new AgsError('usage.invalid', `${stored.task.name} has no conflict with ${shortName(ref)}.`, {
       hint: `Merge it: ags merge ${stored.task.name}`,
     });
-  const who = signature(userOf(repository), world.now());
+  const who = signature(userOf(repository), context.now());
   const both = await writeCommit(staging, {
     tree: merged.marked,
     parents: [tip],
@@ -55,7 +55,7 @@ export async function resolveTask(
   });
   await sendPack(staging, `${both}\n^${tip}\n^${agent.commit}\n`, repository.commonDir, BROUGHT_LIMITS.timeoutMs);
   const [task] = await startTasks(
-    { ...world, cwd: stored.task.project },
+    { ...context, cwd: stored.task.project },
     {
       goals: [{ text: resolveGoal(stored, ref, merged.conflicts), name: null }],
       agents: [wish.agent ?? agentText(goal)],
@@ -72,7 +72,7 @@ export async function resolveTask(
     },
   );
   if (task === undefined) throw new Error('no task was made');
-  // Nothing else in the repository names the commit that it stands on.
+  // No other ref in the repository leads to the commit that the new task is based on.
   await moveRef(
     repository.commonDir,
     `${branchOf(task)}.${BEGUN}`,

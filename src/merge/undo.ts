@@ -1,37 +1,37 @@
-// merge/undo.ts: take a merge back.
-// Invariant: nothing that came after the merge is lost. If the branch is still where the merge put it, it goes back; otherwise a new
-// commit takes away what the merge brought, by a three-way merge that may find conflicts before anything has changed.
+// merge/undo.ts: undoes a merge.
+// Invariant: nothing that came after the merge is lost. If the branch is still where the merge put it, it moves back. Otherwise a new
+// commit reverts the merge by a three-way merge, which finds conflicts before anything changes.
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { removeTree } from '../lib/files.ts';
 import { signature, writeCommit } from '../git/commit-text.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging/staging.ts';
 import { makePlace, mergePaths, readMerges, standing, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from '../results/bring-out.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { repositoryOf } from './merge-tree.ts';
 import { carryOut, lockMerges, planMove } from './move-branch.ts';
 import { list, shortName } from '../results/move-files.ts';
 import { repositoryAt } from '../run/project.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Undone {
   readonly task: string;
   readonly ref: string;
   readonly from: string;
   readonly to: string;
-  /** A commit was added, because others came after the merge. */
+  /** True if a commit was added, because others came after the merge. */
   readonly reverted: boolean;
 }
 
-/** The last merge of this repository, or of this task. */
-export function undoMerge(world: World, project: string, task: string | undefined): Promise<Undone> {
-  return tellDiskTrouble(world, async () => {
-    const repository = await repositoryOf(world, project);
-    using lock = await lockMerges(world, repository.commonDir);
+/** Undoes the last merge in this repository, or the last one of this task. */
+export function undoMerge(context: HostContext, project: string, task: string | undefined): Promise<Undone> {
+  return explainDiskErrors(context, async () => {
+    const repository = await repositoryOf(context, project);
+    using lock = await lockMerges(context, repository.commonDir);
     const merge = lastMerge(readMerges(lock.paths), task);
     const staging = makePlace(lock.paths);
     try {
@@ -39,7 +39,7 @@ export function undoMerge(world: World, project: string, task: string | undefine
         bare: true,
         borrows: [join(repository.commonDir, 'objects')],
       });
-      const { to, reverted, from } = await planUndo(world, repository, staging, merge);
+      const { to, reverted, from } = await planUndo(context, repository, staging, merge);
       const record: MergeRecord = {
         version: 1,
         kind: 'undo',
@@ -48,12 +48,12 @@ export function undoMerge(world: World, project: string, task: string | undefine
         ref: merge.ref,
         from,
         to,
-        at: world.now().toISOString(),
+        at: context.now().toISOString(),
         whole: merge.whole,
         undoes: merge.number,
       };
       const why = `ags: undo the merge of ${merge.task}`;
-      if (from !== to) await carryOut(await planMove({ world, repository, staging, record, why }), lock);
+      if (from !== to) await carryOut(await planMove({ context, repository, staging, record, why }), lock);
       return { task: merge.task, ref: merge.ref, from, to, reverted };
     } finally {
       removeTree(staging);
@@ -61,11 +61,11 @@ export function undoMerge(world: World, project: string, task: string | undefine
   });
 }
 
-/** Whether there is a merge of this task that can be taken back. */
-export async function hasMerge(world: World, project: string, task: string): Promise<boolean> {
-  const repository = await repositoryAt(world, project).catch(() => null);
+/** True if there is a merge of this task that can be undone. */
+export async function hasMerge(context: HostContext, project: string, task: string): Promise<boolean> {
+  const repository = await repositoryAt(context, project).catch(() => null);
   if (repository === null) return false;
-  return findMerge(readMerges(mergePaths(world.stateDir, repository.commonDir)), task) !== undefined;
+  return findMerge(readMerges(mergePaths(context.stateDir, repository.commonDir)), task) !== undefined;
 }
 
 function findMerge(merges: readonly NumberedMerge[], task: string | undefined): NumberedMerge | undefined {
@@ -77,21 +77,21 @@ function lastMerge(merges: readonly NumberedMerge[], task: string | undefined): 
   if (found !== undefined) return found;
   throw new AgsError(
     'task.not-found',
-    task === undefined ? 'Nothing was merged in this repository by ags.' : `${task} was not merged, or not any more.`,
-    { hint: 'What there is: ags list' },
+    task === undefined ? 'ags has merged nothing in this repository.' : `${task} is not merged.`,
+    { hint: 'List tasks: ags list' },
   );
 }
 
 async function planUndo(
-  world: World,
+  context: HostContext,
   repository: Repository,
   staging: string,
   merge: NumberedMerge,
 ): Promise<{ from: string; to: string; reverted: boolean }> {
   const now = await readRef(repository.commonDir, merge.ref);
   if (now === null)
-    throw new AgsError('path.not-found', `The branch ${shortName(merge.ref)} is no longer there.`, {
-      hint: `What it was before the merge: ${merge.from}`,
+    throw new AgsError('path.not-found', `The branch ${shortName(merge.ref)} no longer exists.`, {
+      hint: `Its commit before the merge: ${merge.from}`,
     });
   if (now === merge.to) return { from: now, to: merge.from, reverted: false };
   const [base, ours, theirs] = [
@@ -103,12 +103,12 @@ async function planUndo(
   if ('conflicts' in merged)
     throw new AgsError(
       'project.changed',
-      `What the merge of ${merge.task} brought was changed again since; nothing was undone:\n${list(merged.conflicts)}`,
-      { hint: `By hand: git revert ${merge.to}`, details: { files: merged.conflicts } },
+      `Conflict: later commits changed the same lines as the merge of ${merge.task}. Nothing was undone:\n${list(merged.conflicts)}`,
+      { hint: `Undo it by hand: git revert ${merge.to}`, details: { files: merged.conflicts } },
     );
   if (merged.tree === ours) return { from: now, to: now, reverted: false };
-  const who = signature(userOf(repository), world.now());
-  const message = `Undo the merge of ${merge.task}\n\nThis takes back commit ${merge.to}.\n`;
+  const who = signature(userOf(repository), context.now());
+  const message = `Undo the merge of ${merge.task}\n\nThis reverts commit ${merge.to}.\n`;
   const to = await writeCommit(staging, {
     tree: merged.tree,
     parents: [now],

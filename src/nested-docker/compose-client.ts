@@ -1,6 +1,6 @@
-// nested-docker/compose-client.ts: the compose client of this machine, in a sandbox: it reads the project's files and speaks to the task's engine.
-// Invariant: no program of the host reads a compose file. The client sees the project as it was at the start, read-only, and has one
-// door, to the engine of the task; while a plan is made it has none.
+// nested-docker/compose-client.ts: runs this machine's compose client in a sandbox: it reads the project's files and talks to nested Docker.
+// Invariant: no program on the host reads a compose file. The client sees the project as it was at the start, read-only, and has one
+// listener, which leads to the task's engine; while planning it has none.
 import { existsSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Server, Socket } from 'node:net';
@@ -8,29 +8,29 @@ import { AgsError } from '../protocol/errors.ts';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { ComposeConfig } from '../config/effective.ts';
 import { layerAt } from '../lib/files.ts';
-import { findProgram, installCommand } from '../sandbox/checks/host.ts';
+import { findProgram, installCommand } from '../sandbox/programs.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
-import { planQuestion } from '../sandbox/spec/plan-inspection.ts';
+import { planInspection } from '../sandbox/spec/plan-inspection.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { DOCKER_PORT } from '../run/network/plan-network.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
-import type { RunPlan } from '../run/plan-run.ts';
-import { QUESTION_LIMITS } from '../run/inspection.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import { INSPECTION_LIMITS } from '../run/inspection.ts';
 import { NO_SIGNALS, supervise } from '../run/supervise.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** A volume of the engine, and where it and the client have it: a path that a compose file names means the same to both. */
+/** A volume of nested Docker. Containers and client mount it at the same path, so that paths in compose files mean the same to both. */
 export const PROJECT_VOLUME = 'ags-project';
 const VOLUME_DIR = `/var/lib/docker/volumes/${PROJECT_VOLUME}/_data`;
 
-/** Under its own name: compose calls what it makes by it. */
+/** The directory keeps its own name, because compose names containers after it. */
 export function projectInside({ project }: Pick<RunPlan, 'project'>): string {
   return join(VOLUME_DIR, basename(project.root));
 }
 
 export const OVERRIDE_INSIDE = '/run/ags/override.yaml';
 
-/** Where distributions and Docker itself put the second version; the first is a program like any other. */
+/** Where distributions and Docker install version 2, a plug-in; version 1 is an ordinary program. */
 const PLUGIN_DIRS = ['/usr/local/lib', '/usr/local/libexec', '/usr/lib', '/usr/libexec'].map((dir) =>
   join(dir, 'docker/cli-plugins'),
 );
@@ -43,36 +43,36 @@ export function findComposeClient(): string {
   });
 }
 
-/** For people. */
+/** The text that `ags plan` shows. */
 export function describeCompose({ files, services, profiles }: ComposeConfig): string {
   const what = files.length === 0 ? "the project's compose files" : files.join(', ');
-  const only = services.length === 0 ? '' : `, of them ${services.join(', ')}`;
+  const only = services.length === 0 ? '' : `, only ${services.join(', ')}`;
   const on = profiles.length === 0 ? '' : `, with the profiles ${profiles.join(', ')}`;
-  return `${what}${only}${on}, brought up in that engine by ${findComposeClient()}, which runs in a sandbox`;
+  return `${what}${only}${on}, started in nested Docker by ${findComposeClient()}, which runs in a sandbox`;
 }
 
-/** No service can be called like it. */
+/** No service can have this name. */
 export function clientDir({ services }: Pick<TaskPaths, 'services'>): string {
   return join(services, '.compose');
 }
 
 export interface ClientRun {
-  readonly world: World;
+  readonly context: HostContext;
   readonly plan: RunPlan;
   readonly task: string;
-  /** A directory of ours for what this sandbox needs; made here. */
+  /** A directory for the files of this sandbox; created here. */
   readonly dir: string;
   readonly compose: Pick<PlannedCompose, 'layers' | 'hidden' | 'env' | 'override'>;
   readonly argv: readonly string[];
-  /** Takes whoever comes to the engine's door; null: there is none. */
+  /** Handles connections to the listener of the engine; null: no listener. */
   readonly docker: ((socket: Socket) => void) | null;
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void | Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** Its exit code. It loads what the project names, so it is held like a program of the project's. */
+/** Returns the client's exit code. The client loads what the project names, so it gets the same sandbox as the project's own programs. */
 export async function runClient(run: ClientRun): Promise<number> {
-  const { world, plan, signal, dir } = run;
+  const { context, plan, signal, dir } = run;
   const spec = await describeClient(run);
   signal.throwIfAborted();
   let kill = (): void => undefined;
@@ -82,7 +82,7 @@ export async function runClient(run: ClientRun): Promise<number> {
   try {
     const at = (name: string): string => join(dir, name);
     const { exitCode, ended } = await supervise({
-      world,
+      context,
       plan,
       id: run.task,
       group: `${run.task}-compose`,
@@ -90,7 +90,8 @@ export async function runClient(run: ClientRun): Promise<number> {
       paths: { root: dir, runDir: at('run'), upper: at('upper'), home: at('home'), copy: at('copy'), git: at('git') },
       signals: NO_SIGNALS,
       network: {
-        onDoor: (_name, door) => void (door as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
+        onListener: (_name, listener) =>
+          void (listener as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
         started: () => undefined,
       },
       request: {
@@ -107,7 +108,7 @@ export async function runClient(run: ClientRun): Promise<number> {
           for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
         };
         reading.push(read('stdout'), read('stderr'));
-        // Somebody waits for both below.
+        // Both are awaited below.
         for (const one of reading) one.catch(over);
       },
     });
@@ -121,12 +122,12 @@ export async function runClient(run: ClientRun): Promise<number> {
   }
 }
 
-async function describeClient({ plan, world, dir, compose, docker }: ClientRun): Promise<SandboxSpec> {
+async function describeClient({ plan, context, dir, compose, docker }: ClientRun): Promise<SandboxSpec> {
   const { user } = plan;
   for (const one of [dir, join(dir, 'run'), join(dir, 'upper')]) mkdirSync(one, { recursive: true, mode: 0o755 });
-  const planned = planQuestion({
+  const planned = planInspection({
     machine: readMachine({
-      home: world.home,
+      home: context.home,
       etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) =>
         existsSync(join('/etc', name)),
       ),
@@ -136,14 +137,14 @@ async function describeClient({ plan, world, dir, compose, docker }: ClientRun):
     project: projectInside(plan),
     workspace: await workspaceOf(plan, dir, compose),
     upper: null,
-    // It says what it has to say: on this machine it writes nothing.
+    // The client only prints; it writes nothing on this machine.
     out: null,
     env: {
       ...compose.env,
       LC_ALL: 'C.UTF-8',
       ...(docker === null ? {} : { DOCKER_HOST: `tcp://127.0.0.1:${DOCKER_PORT}` }),
     },
-    limits: QUESTION_LIMITS,
+    limits: INSPECTION_LIMITS,
   });
   const override: Mount[] =
     compose.override === null
@@ -164,7 +165,7 @@ async function describeClient({ plan, world, dir, compose, docker }: ClientRun):
         ? { kind: 'loopback' }
         : {
             kind: 'gateway',
-            doors: [{ name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT }],
+            listeners: [{ name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT }],
             reach: false,
           },
   };

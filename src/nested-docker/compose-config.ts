@@ -1,5 +1,5 @@
-// nested-docker/compose-config.ts: what the client says of compose files after it has put them together (`config`): names, ports, and what
-// containers are to see of the project. Pure. The text is a stranger's: whatever has another form than expected is left out or refused.
+// nested-docker/compose-config.ts: reads the client's merged view of the compose files (`config`): names, ports, and paths that containers
+// share with the project. Pure. The text is untrusted: anything of an unexpected form is left out or refused.
 import { isAbsolute, relative } from 'node:path';
 import { COMPOSE_NAME } from '../protocol/config/words.ts';
 import { AgsError } from '../protocol/errors.ts';
@@ -10,7 +10,7 @@ type Values = Readonly<Record<string, unknown>>;
 const MOST_SERVICES = 100;
 const MOST_PORTS = 64;
 
-/** `parsed` is the document; `project` is where the client saw the project. */
+/** `parsed` is the document; `project` is the project's path inside the client's sandbox. */
 export function readComposed(
   parsed: unknown,
   want: { readonly project: string; readonly profiles: readonly string[]; readonly chosen: readonly string[] },
@@ -42,7 +42,7 @@ export function readComposed(
   return { list, shared: [...shared].toSorted() };
 }
 
-/** The second version of the client lists those alone, the first one all. */
+/** Version 2 of the client lists only active services, version 1 lists all. */
 function isActive(one: Values, profiles: readonly string[]): boolean {
   const own = listOf(one['profiles']);
   return own.length === 0 || own.some((profile) => profiles.includes(textOf(profile)));
@@ -61,7 +61,7 @@ function withDependencies(all: ReadonlyMap<string, Values>, names: readonly stri
   return found;
 }
 
-/** Of TCP: what is published, by its number in the container, and what is only exposed. */
+/** TCP ports: published ones by their number in the container, and exposed ones. */
 function portsOf(one: Values): number[] {
   const ports = [...listOf(one['ports']), ...listOf(one['expose'])].flatMap((entry) => {
     const { target, protocol } = valuesOf(entry);
@@ -80,7 +80,7 @@ function range(text: string): number[] {
   return Array.from({ length: Math.min(Math.max(to - from + 1, 0), MOST_PORTS) }, (_, i) => from + i);
 }
 
-/** Directories and files of the project: of what lies elsewhere the engine has nothing, and gets nothing. */
+/** Directories and files of the project; paths outside of it are not shared with the engine. */
 function sharedOf(one: Values, project: string): string[] {
   return listOf(one['volumes']).flatMap((entry) => {
     const { type, source } = valuesOf(entry);

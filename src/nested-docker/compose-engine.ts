@@ -1,35 +1,35 @@
-// nested-docker/compose-engine.ts: what the runner asks the task's engine about the containers of the project's compose files, and the copy of
-// the project that they see.
+// nested-docker/compose-engine.ts: queries nested Docker about the containers of the project's compose files, and uploads the copy of the
+// project that they see.
 import { isIPv4 } from 'node:net';
-import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
+import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import { PROJECT_VOLUME } from './compose-client.ts';
-import { askInner, openAnswer, type Wish } from './ask-engine.ts';
+import { askNestedEngine, openAnswer, type EngineRequest } from './ask-engine.ts';
 
 export interface Container {
   readonly id: string;
-  /** The project of compose, and the service in it. */
+  /** The compose project, and the service in it. */
   readonly project: string;
   readonly service: string;
   readonly state: 'running' | 'ended' | 'other';
   readonly exitCode: number | null;
-  /** null: nobody checks it. */
+  /** null: the container has no health check. */
   readonly health: 'starting' | 'healthy' | 'unhealthy' | null;
-  /** In the network of the engine. */
+  /** In the engine's network. */
   readonly address: string;
   readonly ports: readonly number[];
 }
 
 const LABEL = 'com.docker.compose';
 
-/** Those of one service are in the order in which they were made, newest first. */
+/** Containers of one service come in order of creation, newest first. */
 export async function listContainers(
-  engine: InnerEngine,
+  engine: NestedEngine,
   of: { readonly directory: string } | { readonly project: string },
   signal: AbortSignal,
 ): Promise<readonly Container[]> {
   const label = 'project' in of ? `${LABEL}.project=${of.project}` : `${LABEL}.project.working_dir=${of.directory}`;
   const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
-  const answer = await askInner(engine, { path: `/containers/json?all=1&filters=${filters}` }, signal);
+  const answer = await askNestedEngine(engine, { path: `/containers/json?all=1&filters=${filters}` }, signal);
   return Array.isArray(answer) ? answer.flatMap(readContainer) : [];
 }
 
@@ -60,7 +60,7 @@ function readContainer(value: unknown): Container[] {
       exitCode:
         Number(/^Exited \((\d+)\)/.exec(status)?.[1] ?? Number.NaN) || (status.startsWith('Exited (0)') ? 0 : null),
       health: readHealth(status),
-      // Without one it is in the engine's own network.
+      // A container without an address of its own shares the engine's network.
       address: addresses.find((address) => isIPv4(address)) ?? '127.0.0.1',
       ports: [...new Set(ports)].slice(0, MOST_PORTS),
     },
@@ -78,14 +78,16 @@ function readHealth(status: string): Container['health'] {
   return said === undefined ? null : said === 'healthy' || said === 'unhealthy' ? said : 'starting';
 }
 
-/** What a container prints, until it ends or `signal` says so. */
+/** Streams a container's output until it ends or `signal` aborts. */
 export async function followLog(
-  engine: InnerEngine,
+  engine: NestedEngine,
   id: string,
   onBytes: (bytes: Buffer) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const about = (await askInner(engine, { path: `/containers/${id}/json` }, signal)) as { Config?: { Tty?: unknown } };
+  const about = (await askNestedEngine(engine, { path: `/containers/${id}/json` }, signal)) as {
+    Config?: { Tty?: unknown };
+  };
   const answer = await openAnswer(engine, { path: `/containers/${id}/logs?follow=1&stdout=1&stderr=1` }, signal);
   if (answer.statusCode !== 200) return void answer.destroy();
   const take = about.Config?.Tty === true ? onBytes : unframed(onBytes);
@@ -94,7 +96,7 @@ export async function followLog(
 
 const HEAD = 8;
 
-/** Without a terminal both streams come in one: each piece behind a head with its length. */
+/** Without a terminal, both streams arrive in one, each chunk after a header with its length. */
 export function unframed(onBytes: (bytes: Buffer) => void): (chunk: Buffer) => void {
   let head = Buffer.alloc(0);
   let left = 0;
@@ -119,13 +121,13 @@ export function unframed(onBytes: (bytes: Buffer) => void): (chunk: Buffer) => v
 
 const CARRIER = 'ags-project';
 
-/** An archive, into the volume that the client's paths lead to. A container that never runs carries it. */
+/** Unpacks an archive into the volume behind the client's paths, through a container that never runs. */
 export async function bringFiles(
-  engine: InnerEngine,
+  engine: NestedEngine,
   archive: NodeJS.ReadableStream,
   signal: AbortSignal,
 ): Promise<void> {
-  const tell = (wish: Wish): Promise<unknown> => askInner(engine, wish, signal);
+  const tell = (wanted: EngineRequest): Promise<unknown> => askNestedEngine(engine, wanted, signal);
   await tell({ method: 'POST', path: '/volumes/create', body: { Name: PROJECT_VOLUME } });
   const nothing = Buffer.alloc(1024);
   await tell({
@@ -139,7 +141,7 @@ export async function bringFiles(
     body: { Image: `${CARRIER}:carrier`, Cmd: ['-'], HostConfig: { Binds: [`${PROJECT_VOLUME}:/project`] } },
   })) as { Id?: unknown };
   const id = textOf(made.Id);
-  if (!/^[0-9a-f]{64}$/.test(id)) throw new Error('the engine made no container');
+  if (!/^[0-9a-f]{64}$/.test(id)) throw new Error('nested Docker created no container');
   await tell({ method: 'PUT', path: `/containers/${id}/archive?path=/project`, archive });
   await tell({ method: 'DELETE', path: `/containers/${id}` });
   await tell({ method: 'DELETE', path: `/images/${CARRIER}:carrier` });

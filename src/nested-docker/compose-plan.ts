@@ -1,6 +1,6 @@
-// nested-docker/compose-plan.ts: from a project's compose files to names, addresses and doors in the sandbox of a task. Nothing is brought up.
-// Invariant: the files are the user's: those of a commit that the user had, or, for a command over the user's own files, those files;
-// never what an agent wrote. The user's own override is read from the checkout, through no link.
+// nested-docker/compose-plan.ts: plans names, addresses and listeners for the services of a project's compose files. Starts nothing.
+// Invariant: the files are the user's: those of a commit that the user had or, for a command over the user's own files, those files;
+// never an agent's. The user's own override is read from the checkout, and never through a link.
 import { lstatSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -14,9 +14,10 @@ import { readComposed } from './compose-config.ts';
 import { prepareSnapshot } from '../workspace/prepare-snapshot.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
-import { prepareWorldInside, type RunPlan } from '../run/plan-run.ts';
+import { planNetworkAndServices } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import { readBelow, type SeedSource } from '../workspace/seed-files.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 interface About {
   readonly task: string;
@@ -24,43 +25,48 @@ interface About {
   readonly signal: AbortSignal;
 }
 
-/** The plan with its compose services in it; as it is, if there are none. */
-export async function withCompose(world: World, plan: RunPlan, source: SeedSource, about: About): Promise<RunPlan> {
+/** The plan with its compose services; unchanged if there are none. */
+export async function withCompose(
+  context: HostContext,
+  plan: RunPlan,
+  source: SeedSource,
+  about: About,
+): Promise<RunPlan> {
   const { compose: wish } = plan.config;
   if (wish === null) return plan;
-  const possible = world.uid === 0 || plan.namespaces;
+  const possible = context.uid === 0 || plan.namespaces;
   if (!possible)
     throw new AgsError(
       'service.unavailable',
-      'Compose files cannot be brought up here: bwrap alone may make namespaces.',
+      'Compose files cannot be started here: only bwrap may create namespaces.',
       {
-        hint: 'Why, and what can be done: ags doctor. Without them: --no-compose',
+        hint: 'For the reason and the fix: ags doctor. Or start without them: --no-compose',
       },
     );
-  const compose = await planCompose(world, plan, wish, source, about);
+  const compose = await planCompose(context, plan, wish, source, about);
   const taken = compose.list.find(({ name }) => plan.config.services.some((service) => service.name === name));
   if (taken !== undefined)
     throw new AgsError('config.invalid', `"services" and the compose files both have a service called ${taken.name}.`, {
       hint: `Leave one out: services: { ${taken.name}: false }, or "compose.services" without it.`,
     });
-  return { ...plan, ...(await prepareWorldInside(world, plan.config, possible, compose)) };
+  return { ...plan, ...(await planNetworkAndServices(context, plan.config, possible, compose)) };
 }
 
 async function planCompose(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   wish: ComposeConfig,
   source: SeedSource,
   about: About,
 ): Promise<PlannedCompose> {
   const client = findComposeClient();
-  const seen = await filesOf(world, plan, source, about);
+  const seen = await filesOf(context, plan, source, about);
   const project = projectInside(plan);
   const override = readOverride(plan, wish);
   const named = wish.files.length > 0 ? wish.files : usualFiles(seen.layers);
   if (named.length === 0)
     throw new AgsError('service.unavailable', `There is no compose file ${inWords(source)}.`, {
-      hint: 'Looked for compose.yaml and docker-compose.yaml. Name it: compose: { files: [deploy/compose.yaml] }, or do without: --no-compose',
+      hint: 'ags looks for compose.yaml and docker-compose.yaml. Name another one: compose: { files: [deploy/compose.yaml] }. Or start without it: --no-compose',
     });
   const files = [...named.map((file) => join(project, file)), ...(override === null ? [] : [OVERRIDE_INSIDE])];
   const base = {
@@ -75,7 +81,7 @@ async function planCompose(
     chosen: wish.services,
     timeoutSeconds: wish.timeoutSeconds,
   };
-  const text = await askClient(world, plan, base, about);
+  const text = await askClient(context, plan, base, about);
   const { parseComposeText } = await import('../config/compose-text.ts');
   return {
     ...base,
@@ -86,9 +92,9 @@ async function planCompose(
 const MOST_BYTES = 4 * 2 ** 20;
 const CONFIG_MS = 60_000;
 
-/** What it makes of all files together. */
+/** The client's merged view of all files. */
 async function askClient(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   compose: Omit<PlannedCompose, 'list' | 'shared'>,
   about: About,
@@ -98,7 +104,7 @@ async function askClient(
   const late = AbortSignal.timeout(CONFIG_MS);
   try {
     const code = await runClient({
-      world,
+      context,
       plan,
       task: about.task,
       dir,
@@ -115,12 +121,12 @@ async function askClient(
       .slice(-LINES)
       .map((line) => visible(line));
     throw new AgsError('service.unavailable', `The compose files cannot be used:\n${why.join('\n')}`, {
-      hint: 'Files outside of the project, hidden ones (.env) and your environment are not there; variables can be given: compose: { env: { TAG: "15" } }',
+      hint: 'Files outside of the project, hidden files (.env) and your environment are not available; set variables with: compose: { env: { TAG: "15" } }',
     });
   } catch (error) {
     if (!late.aborted || about.signal.aborted) throw error;
-    throw new AgsError('service.unavailable', `Compose has not read its files within ${CONFIG_MS / 1000} s.`, {
-      hint: 'Do without: --no-compose',
+    throw new AgsError('service.unavailable', `Docker Compose did not read its files within ${CONFIG_MS / 1000} s.`, {
+      hint: 'Start without them: --no-compose',
     });
   } finally {
     removeTree(dir);
@@ -130,14 +136,14 @@ async function askClient(
 const LINES = 5;
 
 async function filesOf(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   source: SeedSource,
   { task, signal }: About,
 ): Promise<Pick<PlannedCompose, 'layers' | 'hidden'>> {
-  // The settings of the repository may have a token in an address.
+  // The repository's git settings may contain a token in a URL.
   if (source === 'live') return { layers: [plan.project.root], hidden: [...plan.hidden.paths, '.git'] };
-  const { prepared } = await prepareSnapshot(world, plan, {
+  const { prepared } = await prepareSnapshot(context, plan, {
     commit: source.commit,
     task,
     onStep: () => undefined,
@@ -168,7 +174,7 @@ function readOverride({ project }: RunPlan, { override }: ComposeConfig): string
   } catch (error) {
     if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return null;
     throw new AgsError('service.unavailable', `${override} cannot be read: ${String(errorCode(error) ?? error)}.`, {
-      hint: 'It has to be a file of up to 1 MB, and no link.',
+      hint: 'It must be a regular file of at most 1 MB, not a link.',
     });
   }
 }

@@ -1,24 +1,24 @@
-// nested-docker/compose-up.ts: `up`: the project's files into the engine, then the client's own command.
+// nested-docker/compose-up.ts: `up`: copies the project's files into nested Docker, then runs the client's own command.
 import { PassThrough } from 'node:stream';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
+import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import { bringFiles } from './compose-engine.ts';
 import { clientDir, projectInside, runClient, type ClientRun } from './compose-client.ts';
-import type { InnerDocker } from './nested-docker.ts';
+import type { NestedDocker } from './nested-docker.ts';
 import type { Printed } from '../run/output-reader.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
-import type { RunServicesInput } from '../services/life.ts';
+import type { RunServicesInput } from './services-input.ts';
 
 export interface BringUp extends RunServicesInput {
   readonly compose: PlannedCompose;
-  readonly docker: InnerDocker;
-  readonly engine: InnerEngine;
+  readonly docker: NestedDocker;
+  readonly engine: NestedEngine;
   readonly printed: Printed;
   readonly signal: AbortSignal;
 }
 
-/** Until the client says that all are started. */
+/** Resolves when the client reports that all services have started. */
 export async function bringUp(input: BringUp): Promise<void> {
   const { compose, printed } = input;
   if (compose.shared.length > 0) await copyShared(input);
@@ -30,32 +30,32 @@ export async function bringUp(input: BringUp): Promise<void> {
   });
   printed.end();
   if (code === 0) return;
-  // Both versions tell of their steps first, and then of the error.
+  // Both versions print their steps first and the error last.
   const line = printed.tail().find((one) => /^\s*error\b/i.test(one)) ?? printed.line();
   throw new AgsError('service.failed', line?.trim().slice(0, 500) ?? `compose ended with ${code}`);
 }
 
-function clientOf(input: BringUp): Pick<ClientRun, 'world' | 'plan' | 'task' | 'dir' | 'compose' | 'signal'> {
-  const { world, plan, task, compose, signal } = input;
-  return { world, plan, task, dir: clientDir(input.paths), compose, signal };
+function clientOf(input: BringUp): Pick<ClientRun, 'context' | 'plan' | 'task' | 'dir' | 'compose' | 'signal'> {
+  const { context, plan, task, compose, signal } = input;
+  return { context, plan, task, dir: clientDir(input.paths), compose, signal };
 }
 
 const MOST_USERS = 65_536;
 
-/** What is not there is made by the engine, as an empty directory, or refused by it, as anywhere. */
+/** Leaves out missing paths: the engine creates an empty directory or refuses, as it always does. */
 const PACK = `cd "$1" || exit; owner=$2; shift 2
 for path do shift; [ -e "$path" ] && set -- "$@" "$path"; done
 [ $# -gt 0 ] || set -- --files-from=/dev/null
 exec tar --create --numeric-owner --owner=+$owner --group=+$owner "$@"
 `;
 
-/** The engine does not see the workspace. What its containers are to see of it is brought there, as it is now. */
+/** Nested Docker does not see the workspace, so the shared paths are copied there in their current state. */
 async function copyShared(input: BringUp): Promise<void> {
   const { plan, compose, printed, engine } = input;
   const project = projectInside(plan);
-  // One that fails before anybody reads it has told so elsewhere.
+  // An archive that fails before it is read has reported its error elsewhere.
   const archive = new PassThrough().on('error', () => undefined);
-  // Whoever has the files here has them there, if there is such a user.
+  // Files keep their owner if that user ID exists in the engine.
   const owner = plan.user.uid < MOST_USERS ? plan.user.uid : 0;
   const packed = runClient({
     ...clientOf(input),
@@ -90,6 +90,6 @@ async function copyShared(input: BringUp): Promise<void> {
   ]);
   if (code !== 0)
     throw new AgsError('service.failed', printed.line() ?? 'files of the project could not be copied', {
-      hint: 'Files that compose files name have to be in the commit that the task starts from.',
+      hint: 'Files that compose files name must be in the commit that the task starts from.',
     });
 }

@@ -1,34 +1,34 @@
-// nested-docker/composed-service.ts: one service of the project's compose files: whether it is up, by what its containers are now, and its log.
-// Invariant: how it came up is told once. Afterwards the engine is the task's: whoever works there may stop, build and start it again,
-// and only its state follows.
+// nested-docker/composed-service.ts: one service of the project's compose files: its state, derived from its containers, and its log.
+// Invariant: whether it came up is reported once. After that the engine belongs to the task, which may stop, build and start the service
+// again, and only the state follows.
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceStatus } from '../protocol/service.ts';
-import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
+import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
 import { followLog, type Container } from './compose-engine.ts';
-import { openPrinted, type Printed } from '../run/output-reader.ts';
+import { openOutput, type Printed } from '../run/output-reader.ts';
 import type { ComposedService } from '../run/planned-services.ts';
-import type { RunServicesInput } from '../services/life.ts';
+import type { RunServicesInput } from './services-input.ts';
 
 export interface LiveComposed {
   readonly about: ComposedService;
-  /** Resolves when it is known how it came up. */
+  /** Resolves when the service has come up or failed. */
   readonly known: Promise<void>;
-  /** It is not known yet. */
+  /** Neither up nor failed yet. */
   readonly waiting: boolean;
   readonly running: boolean;
-  /** `own`: its containers as they are. `over`: no more are made. */
-  look(engine: InnerEngine, own: readonly Container[], over: boolean): Promise<void>;
+  /** `own`: the service's current containers. `over`: no more will be created. */
+  look(engine: NestedEngine, own: readonly Container[], over: boolean): Promise<void>;
   fail(why: string, lines?: readonly string[]): void;
   end(): void;
 }
 
-/** Without a health check: so long somebody may take to listen. */
+/** Without a health check: how long the service may take until its port accepts connections. */
 const PORT_PATIENCE_MS = 30_000;
-/** Without a port either: so long it has to have run, since many end at once if they end. */
+/** Without a port either: how long it must have run; most failing programs end sooner. */
 const START_MS = 1000;
-/** So long the log of one that has ended may take. */
+/** How long reading the log of an ended container may take. */
 const LOG_MS = 2000;
 
 export function followComposed(
@@ -36,7 +36,7 @@ export function followComposed(
   about: ComposedService,
   tell: {
     set(change: Partial<ServiceStatus>): void;
-    /** Ports that its image exposes. */
+    /** Ports that the image exposes. */
     onPorts(ports: readonly number[]): void;
   },
   signal: AbortSignal,
@@ -64,9 +64,9 @@ export function followComposed(
   }
   const fail = (why: string, lines: readonly string[] = [...printed.tail()]): void => settle('failed', why, lines);
 
-  function follow(engine: InnerEngine, id: string): Promise<void> {
+  function follow(engine: NestedEngine, id: string): Promise<void> {
     if (followed?.id === id) return followed.over;
-    // One at a time: whoever makes ever new containers gets no connection for each.
+    // One log at a time: a program that keeps creating containers must not get one connection for each.
     followed?.end.abort();
     const end = new AbortController();
     const until = AbortSignal.any([signal, end.signal]);
@@ -75,7 +75,7 @@ export function followComposed(
     return over;
   }
 
-  async function isUp(engine: InnerEngine, { health, address, ports }: Container): Promise<boolean> {
+  async function isUp(engine: NestedEngine, { health, address, ports }: Container): Promise<boolean> {
     if (health !== null || state === 'healthy') return health !== 'starting';
     const all = [...new Set([...about.ports, ...ports])];
     const runningMs = Date.now() - (runningSinceMs ?? 0);
@@ -97,9 +97,9 @@ export function followComposed(
     async look(engine, own, over) {
       const container = own.find((one) => one.state === 'running') ?? own[0];
       if (container?.state !== 'running') runningSinceMs = null;
-      // Nobody wants one of it (scale: 0), or it was taken away.
+      // The service has no container (scale: 0), or it was removed.
       if (container === undefined) return over ? settle('stopped', null, []) : undefined;
-      // One that was never started has no log yet.
+      // A container that was never started has no log yet.
       if (container.state === 'other') return;
       const log = follow(engine, container.id);
       if (container.state === 'running') {
@@ -108,7 +108,7 @@ export function followComposed(
         if (container.health === 'unhealthy') return fail(`The service ${name} is not healthy.`);
         return (await isUp(engine, container)) ? settle('healthy', null, []) : undefined;
       }
-      // What it said last tells why.
+      // The last lines of the log tell why.
       await Promise.race([log, sleep(LOG_MS)]);
       const { exitCode } = container;
       if (exitCode === 0) settle('stopped', null, []);
@@ -125,10 +125,10 @@ export function followComposed(
 
 export function openComposeLog(paths: RunServicesInput['paths'], name: string): Printed {
   mkdirSync(servicePlace(paths, name).root, { recursive: true, mode: 0o700 });
-  return openPrinted(serviceLog(paths, name), () => undefined);
+  return openOutput(serviceLog(paths, name), () => undefined);
 }
 
-async function accepts(engine: InnerEngine, port: number, address: string): Promise<boolean> {
+async function accepts(engine: NestedEngine, port: number, address: string): Promise<boolean> {
   try {
     (await engine.connect(port, address)).on('error', () => undefined).destroy();
     return true;

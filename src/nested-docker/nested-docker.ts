@@ -1,72 +1,42 @@
-// nested-docker/nested-docker.ts: the engine of a task's own, as its sandbox sees it: a door that leads to it, and a door for each port that its
-// containers publish.
-// Invariants: it is started when somebody first comes to the door; nothing is done with what goes through but to pass it on; it ends
-// with whoever opened it here.
-import { join } from 'node:path';
+// nested-docker/nested-docker.ts: nested Docker as the task's sandbox sees it: one listener that leads to the daemon, and one for each
+// port that its containers publish.
+// Invariants: the daemon starts at the first connection; bytes are passed on unchanged; the daemon ends with the run.
 import type { Socket as Datagrams } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
 import { joinSockets } from '../lib/stream/join-sockets.ts';
 import { AgsError } from '../protocol/errors.ts';
-import type { EffectiveConfig } from '../config/effective.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
-import type { TaskSecrets } from '../run/network/secrets.ts';
+import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
+import type { ContainerWay, DockerLink } from '../run/network/network-input.ts';
 import { serveNames } from '../run/network/serve-names.ts';
-import type { World } from '../run/host-context.ts';
+import type { EngineNews, NestedDockerInput } from './engine-input.ts';
 
-export interface InnerDocker extends AsyncDisposable {
-  /** The engine itself, started if it is not there. */
-  engine(): Promise<InnerEngine>;
-  /** Somebody came to the door. */
-  enter(socket: Socket): void;
-  /** From now on published ports are doors of this sandbox. */
-  publishIn(sandbox: Pick<Sandbox, 'open'>): void;
-  /** Where its containers get out from now on; null: nowhere. */
-  leadOut(way: ContainerWay | null): void;
+export interface NestedDocker extends DockerLink, AsyncDisposable {
+  /** The daemon, started if necessary. */
+  engine(): Promise<NestedEngine>;
 }
 
-/** The gateway of a run, for containers. */
-export interface ContainerWay {
-  enter(kind: 'proxy' | 'tls' | 'web', socket: Socket): void;
-  answerName(question: Buffer): Promise<Buffer | null>;
+/** null: the task has no nested Docker. */
+export function nestedDockerFor(input: NestedDockerInput): NestedDocker | null {
+  return input.config.docker.enabled ? openNestedDocker(input) : null;
 }
 
-export interface InnerDockerInput {
-  readonly world: World;
-  readonly id: string;
-  readonly config: Pick<EffectiveConfig, 'network' | 'docker' | 'limits'>;
-  /** Containers can trust the authority of the gateway, if it has one. */
-  readonly secrets?: Pick<TaskSecrets, 'authority'>;
-  readonly notice: (text: string) => void;
-}
-
-/** null: it is to have none. */
-export function innerDockerFor(input: InnerDockerInput): InnerDocker | null {
-  return input.config.docker.enabled ? openInnerDocker(input) : null;
-}
-
-function openInnerDocker(input: InnerDockerInput): InnerDocker {
-  return openEngineDoor(input.notice, (on) =>
+function openNestedDocker(input: NestedDockerInput): NestedDocker {
+  return openEngineListener(input.notice, (on) =>
     import('./open-nested-docker.ts').then(({ startFor }) => startFor(input, on)),
   );
 }
 
-/** What an engine tells while it runs: its published ports, and the doors of the hall. */
-export interface EngineNews {
-  onPorts(ports: readonly number[]): void;
-  onHall(name: string, door: Server | Datagrams): void;
-}
-
-/** `startEngine` is called when somebody first comes, and again after the engine has ended. */
-export function openEngineDoor(
+/** `startEngine` is called at the first connection, and again after the daemon has ended. */
+export function openEngineListener(
   notice: (text: string) => void,
-  startEngine: (on: EngineNews) => Promise<InnerEngine>,
-): InnerDocker {
-  const doors = new Map<number, Promise<Server | null>>();
+  startEngine: (on: EngineNews) => Promise<NestedEngine>,
+): NestedDocker {
+  const listeners = new Map<number, Promise<Server | null>>();
   let sandbox: Pick<Sandbox, 'open'> | null = null;
   let way: ContainerWay | null = null;
   let ports: readonly number[] = [];
-  let starting: Promise<InnerEngine> | null = null;
+  let starting: Promise<NestedEngine> | null = null;
   let closed = false;
   let said = '';
   const led = new Set<Socket>();
@@ -75,14 +45,14 @@ export function openEngineDoor(
     said = text;
   };
 
-  const start = (): Promise<InnerEngine> => {
-    starting ??= startEngine({ onPorts: setPorts, onHall })
+  const start = (): Promise<NestedEngine> => {
+    starting ??= startEngine({ onPorts: setPorts, onEgress })
       .then((engine) => {
         const over = (words: string): void => {
           starting = null;
           setPorts([]);
           if (!closed)
-            tell(`Docker inside has ended${words === '' ? '' : `: ${words}`}. The next command starts it anew.`);
+            tell(`Nested Docker has ended${words === '' ? '' : `: ${words}`}. The next command starts it again.`);
         };
         void engine.done.then(over, (error: unknown) => over((error as Error).message)).catch(() => undefined);
         return engine;
@@ -94,11 +64,12 @@ export function openEngineDoor(
     return starting;
   };
 
-  /** The doors stay for as long as the engine does; what is behind them changes with every turn of an agent. */
-  function onHall(name: string, door: Server | Datagrams): void {
-    if (name === 'names') return serveNames(door as Datagrams, async (question) => way?.answerName(question) ?? null);
+  /** The listeners stay as long as the daemon; the gateway behind them changes with every turn of an agent. */
+  function onEgress(name: string, listener: Server | Datagrams): void {
+    if (name === 'names')
+      return serveNames(listener as Datagrams, async (question) => way?.answerName(question) ?? null);
     const kind = name === 'tls' || name === 'web' ? name : 'proxy';
-    (door as Server).on('connection', (socket: Socket) => {
+    (listener as Server).on('connection', (socket: Socket) => {
       socket.on('error', () => undefined);
       if (way === null) socket.resetAndDestroy();
       else way.enter(kind, socket);
@@ -111,41 +82,41 @@ export function openEngineDoor(
     led.add(socket.on('close', () => led.delete(socket)));
     try {
       const engine = await start();
-      // Where nobody listens any more somebody did a moment ago, which is no news; that the engine itself has ended is told by `done`.
+      // A port that was just closed is not worth a message; `done` reports that the daemon itself has ended.
       const inner = await engine.connect(port).catch(() => null);
       if (inner === null) socket.resetAndDestroy();
       else joinSockets(socket, inner);
     } catch (error) {
       if (error instanceof AgsError && !closed && error.code !== 'usage.invalid')
-        tell(`Docker inside: ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`);
+        tell(`Nested Docker: ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`);
       socket.resetAndDestroy();
     }
   };
 
-  async function openDoor(port: number, inside: Pick<Sandbox, 'open'>): Promise<Server | null> {
+  async function openListener(port: number, inside: Pick<Sandbox, 'open'>): Promise<Server | null> {
     try {
-      const door = await inside.open(port);
-      door.on('connection', (socket: Socket) => void lead(socket, port));
-      return door;
+      const listener = await inside.open(port);
+      listener.on('connection', (socket: Socket) => void lead(socket, port));
+      return listener;
     } catch {
       const why =
         port < 1024
-          ? 'nobody may take ports below 1024 there'
-          : 'something else listens there, or there are too many already';
-      tell(`Docker inside: port ${port} of a container is not at 127.0.0.1:${port} of the sandbox: ${why}.`);
+          ? 'ports below 1024 are not available there'
+          : 'another program listens there, or too many ports are open';
+      tell(`Nested Docker: port ${port} of a container is not at 127.0.0.1:${port} of the sandbox: ${why}.`);
       return null;
     }
   }
 
   function setPorts(now: readonly number[]): void {
     ports = now;
-    for (const [port, door] of doors) {
+    for (const [port, listener] of listeners) {
       if (now.includes(port)) continue;
-      doors.delete(port);
-      void door.then((server) => server?.close());
+      listeners.delete(port);
+      void listener.then((server) => server?.close());
     }
     if (sandbox === null) return;
-    for (const port of now) if (!doors.has(port)) doors.set(port, openDoor(port, sandbox));
+    for (const port of now) if (!listeners.has(port)) listeners.set(port, openListener(port, sandbox));
   }
 
   return {
@@ -153,7 +124,7 @@ export function openEngineDoor(
     enter: (socket) => void lead(socket, ENGINE_PORT),
     publishIn(next) {
       sandbox = next;
-      doors.clear();
+      listeners.clear();
       setPorts(ports);
     },
     leadOut: (next) => void (way = next),
@@ -165,13 +136,8 @@ export function openEngineDoor(
   };
 }
 
-/** Each takes two descriptors of this process, which people want to talk to. */
+/** Each connection takes two descriptors of this process, which must stay reachable for control. */
 const MOST_OPEN = 512;
 
-/** As inner-args.ts has it, which is not to be loaded for everybody. */
+/** Same as in inner-args.ts, which most runs do not need to load. */
 const ENGINE_PORT = 2375;
-
-/** Where the engine of a run meets its keeper. */
-export function innerDir({ stateDir }: World, id: string): string {
-  return join(stateDir, `.inner-${id}-${process.pid}`);
-}

@@ -1,26 +1,25 @@
-// nested-docker/run-compose.ts: the project's compose files, brought up in the task's own engine while a run goes on, and the ways to what
-// they bring up.
-// Invariant: a connection goes to a container of the service that the door is of, whichever has the name then; nowhere else.
+// nested-docker/run-compose.ts: runs the project's compose files in nested Docker during a run, and connects listeners to their services.
+// Invariant: a connection goes to a current container of the listener's own service, and nowhere else.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server, Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceStatus } from '../protocol/service.ts';
 import { joinSockets } from '../lib/stream/join-sockets.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import type { InnerEngine } from '../sandbox/nested/nested-engine.ts';
+import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import { followComposed, openComposeLog, type LiveComposed } from './composed-service.ts';
 import { listContainers, type Container } from './compose-engine.ts';
 import { bringUp } from './compose-up.ts';
 import { projectInside } from './compose-client.ts';
-import type { InnerDocker } from './nested-docker.ts';
+import type { NestedDocker } from './nested-docker.ts';
 import type { ComposedService, PlannedCompose } from '../run/planned-services.ts';
-import type { RunServicesInput } from '../services/life.ts';
+import type { RunServicesInput } from './services-input.ts';
 
 export interface RunCompose {
-  /** Resolves when each is up or has failed. */
+  /** Resolves when every service is up or has failed. */
   readonly up: Promise<void>;
-  /** By "address:port" in the sandbox: what has turned out to be there besides what the files declare. */
-  readonly doors: ReadonlyMap<string, { readonly name: string; readonly port: number }>;
+  /** Listeners for ports that were found after the start, by "address:port" in the sandbox. */
+  readonly listeners: ReadonlyMap<string, { readonly name: string; readonly port: number }>;
   enter(socket: Socket, name: string, port: number): void;
   started(sandbox: Sandbox): void;
   stop(): Promise<void>;
@@ -29,20 +28,20 @@ export interface RunCompose {
 const LOOK_MS = 250;
 const CALM_MS = 3000;
 const LAST_LOOK_MS = 3000;
-/** Of what turns out to be there, in all. */
-const MOST_DOORS = 128;
+/** The maximum number of listeners opened after the start. */
+const MOST_LISTENERS = 128;
 
 export function openRunCompose(
   input: RunServicesInput,
   compose: PlannedCompose,
-  docker: InnerDocker,
+  docker: NestedDocker,
   set: (name: string, change: Partial<ServiceStatus>) => void,
-  /** Whoever comes to a door of these. */
+  /** Handles connections to these listeners. */
   admit: (socket: Socket) => void,
 ): RunCompose {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const doors = new Map<string, { name: string; port: number }>();
+  const listeners = new Map<string, { name: string; port: number }>();
   const live = new Map(
     compose.list.map((about) => [
       about.name,
@@ -56,16 +55,16 @@ export function openRunCompose(
   );
   const waiting = (): LiveComposed[] => [...live.values()].filter((one) => one.waiting);
   let sandbox: Sandbox | null = null;
-  let engine: InnerEngine | null = null;
+  let engine: NestedEngine | null = null;
   let project: string | null = null;
 
-  async function look(at: InnerEngine, over: boolean, until = signal): Promise<void> {
+  async function look(at: NestedEngine, over: boolean, until = signal): Promise<void> {
     const containers = await listContainers(
       at,
       project === null ? { directory: projectInside(input.plan) } : { project },
       until,
     );
-    // Whoever makes one anew from another directory makes it in the same project.
+    // A service that is created again from another directory keeps its compose project.
     project ??= containers[0]?.project ?? null;
     await Promise.all(
       [...live].map(([name, one]) =>
@@ -84,7 +83,7 @@ export function openRunCompose(
       timeoutSeconds === null ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutSeconds * 1000)]);
     using printed = openComposeLog(input.paths, '.compose');
     const at = (engine = await docker.engine());
-    // null: all are started.
+    // null: all services have started.
     const coming = bringUp({ ...input, compose, docker, engine: at, printed, signal: until }).then(
       () => null,
       sentence,
@@ -106,7 +105,7 @@ export function openRunCompose(
       one.fail(`The service ${one.about.name} was not up after ${timeoutSeconds} s (compose.timeout).`);
   }
 
-  /** For as long as the run goes on: states follow what is done to the containers. */
+  /** Updates states from the containers for the rest of the run. */
   async function stay(): Promise<void> {
     if (engine === null) return;
     const ended = engine.done.then(() => true);
@@ -114,30 +113,30 @@ export function openRunCompose(
       gone = await Promise.race([ended, sleep(CALM_MS, false, { signal }).catch(() => true)]);
       if (!gone) await look(engine, true).catch(() => undefined);
     }
-    for (const one of live.values()) one.fail('The engine inside has ended.');
+    for (const one of live.values()) one.fail('Nested Docker has ended.');
   }
 
-  /** Ports that its image exposes have no door yet. */
+  /** Opens listeners for exposed ports of the image that have none yet. */
   function lead({ name, address, ports: declared }: ComposedService, ports: readonly number[]): void {
-    const found = ports.filter((port) => !declared.includes(port) && !doors.has(`${address}:${port}`));
-    const room = Math.max(0, MOST_DOORS - doors.size);
+    const found = ports.filter((port) => !declared.includes(port) && !listeners.has(`${address}:${port}`));
+    const room = Math.max(0, MOST_LISTENERS - listeners.size);
     if (Math.min(found.length, room) === 0) return;
     for (const port of found.slice(0, room)) {
-      doors.set(`${address}:${port}`, { name, port });
-      openDoor(address, port);
+      listeners.set(`${address}:${port}`, { name, port });
+      openListener(address, port);
     }
-    const more = [...doors.values()].filter((door) => door.name === name).map(({ port }) => port);
+    const more = [...listeners.values()].filter((listener) => listener.name === name).map(({ port }) => port);
     set(name, { ports: [...declared, ...more], url: urlOf(name, [...declared, ...more]) });
   }
 
-  function openDoor(address: string, port: number): void {
+  function openListener(address: string, port: number): void {
     const { spec } = input.plan.network;
-    const there = spec.kind === 'gateway' ? spec.doors : [];
-    // Whoever comes to a door that is on every address is brought to us.
-    if (sandbox === null || there.some((door) => door.address === '0.0.0.0' && door.port === port)) return;
+    const there = spec.kind === 'gateway' ? spec.listeners : [];
+    // A listener on all addresses already handles this port.
+    if (sandbox === null || there.some((listener) => listener.address === '0.0.0.0' && listener.port === port)) return;
     sandbox.open(port, address).then(
-      (door: Server) => void door.on('connection', admit),
-      // Below 1024, or too late.
+      (listener: Server) => void listener.on('connection', admit),
+      // The port is below 1024, or the sandbox has ended.
       () => undefined,
     );
   }
@@ -153,12 +152,12 @@ export function openRunCompose(
   async function connect(name: string, port: number): Promise<Socket> {
     await live.get(name)?.known;
     const running = (await listNow()).find(({ service, state }) => service === name && state === 'running');
-    if (engine === null || running === undefined) throw new AgsError('service.failed', 'It is not up.');
+    if (engine === null || running === undefined) throw new AgsError('service.failed', 'The service is not running.');
     return engine.connect(port, running.address);
   }
 
   let listing: Promise<readonly Container[]> | null = null;
-  /** Asked once for all who come at the same time. */
+  /** Concurrent callers share one request. */
   function listNow(): Promise<readonly Container[]> {
     if (engine === null || project === null) return Promise.resolve([]);
     listing ??= listContainers(engine, { project }, signal).finally(() => (listing = null));
@@ -171,18 +170,18 @@ export function openRunCompose(
   const over = up.then(stay);
   return {
     up,
-    doors,
+    listeners,
     enter,
     started(next) {
       sandbox = next;
-      for (const [place, { port }] of doors) openDoor(place.split(':')[0] ?? '', port);
+      for (const [place, { port }] of listeners) openListener(place.split(':')[0] ?? '', port);
     },
     async stop() {
-      // Somebody will look at the logs.
+      // The logs are kept for later.
       if (input.keep && engine !== null)
         await Promise.race([look(engine, false).catch(() => undefined), sleep(LAST_LOOK_MS)]);
       stopping.abort();
-      // Who stands for the engine may keep a connection hanging; with the engine it ends.
+      // The engine may keep a connection open forever; it closes when the engine ends.
       await Promise.race([over, sleep(LAST_LOOK_MS, undefined, { ref: false })]);
       for (const one of live.values()) one.end();
     },

@@ -1,8 +1,8 @@
-// network/attempts.ts: what runs tried to reach, host by host: how often, what was decided last, and how much went over it.
+// network/attempts.ts: the hosts that runs tried to reach: how often, the last decision, and how many bytes.
 import type { Decision } from '../protocol/network.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs } from '../store/network-log.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Attempt {
   readonly host: string;
@@ -17,10 +17,10 @@ export interface Attempt {
   readonly bytesOut: number;
 }
 
-/** By task, host and port. A name that was only looked up counts if that was refused. */
+/** Keyed by task, host and port. A name that was only looked up counts if the lookup was refused. */
 export type AttemptTable = Map<string, Attempt>;
 
-/** What has become of it; null: it is not an attempt of its own. */
+/** Returns the updated attempt; null: the decision does not count as one. */
 export function countDecision(table: AttemptTable, task: string, decision: Decision): Attempt | null {
   const verdict = decision.verdict === 'denied' ? 'denied' : 'allowed';
   if (decision.by === 'name' && verdict === 'allowed') return null;
@@ -43,16 +43,16 @@ export function countDecision(table: AttemptTable, task: string, decision: Decis
   return now;
 }
 
-/** A program inside can make up as many names as it likes. */
+/** A program inside can invent any number of names. */
 const MAX_ATTEMPTS = 5000;
 
-/** Of the runs of one project, or one task; the latest first. */
-export function readAttempts(world: World, of: { project?: string; task?: string }): Attempt[] {
+/** The attempts of one project's runs, or of one task; the latest first. */
+export function readAttempts(context: HostContext, of: { project?: string; task?: string }): Attempt[] {
   const table: AttemptTable = new Map();
-  const logs = listNetworkLogs(world.stateDir).filter(({ task, file }) =>
+  const logs = listNetworkLogs(context.stateDir).filter(({ task, file }) =>
     of.task === undefined ? of.project === undefined || readNetworkRun(file)?.project === of.project : task === of.task,
   );
-  // The latest logs; in each what came first is counted first.
+  // Reads the latest logs, oldest first.
   for (const { task, file } of logs.slice(0, MAX_LOGS).toReversed())
     for (const decision of readNetworkLog(file).decisions) countDecision(table, task, decision);
   return [...table.values()].toSorted((a, b) => b.lastAtMs - a.lastAtMs);

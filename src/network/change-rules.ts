@@ -1,6 +1,6 @@
 // network/change-rules.ts: allow or deny hosts: for sandboxes that are running, in a project's ags.yaml, or for all projects.
-// Invariants: an allow that a deny beats is refused, never written; an approval is given only to a file that was approved
-// before, or asked for nothing, and only for the asks of the very rules that are added.
+// Invariants: an allow rule that a deny rule beats is refused, never written. A changed file is approved automatically only if it
+// was approved before, or asked for nothing, and only for the asks of the added rules.
 import { AgsError } from '../protocol/errors.ts';
 import { formatRule, parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
@@ -9,7 +9,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
 import { ask, runningTask, runningTasks } from '../queries/running.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export type RuleScope =
   | { readonly kind: 'running' }
@@ -19,16 +19,16 @@ export type RuleScope =
 
 export interface RuleChange {
   readonly rules: readonly NetworkRule[];
-  /** Names of the running sandboxes that have them now. */
+  /** Names of the running sandboxes that now have the rules. */
   readonly reached: readonly string[];
-  /** null: no file was asked for. */
+  /** null: the scope has no file. */
   readonly file: WrittenRules | null;
-  /** The network is off there, so that no rule has an effect. */
+  /** The network is off there, so no rule has an effect. */
   readonly off: boolean;
 }
 
 export async function changeRules(
-  world: World,
+  context: HostContext,
   action: NetworkRule['action'],
   texts: readonly string[],
   scope: RuleScope,
@@ -36,12 +36,12 @@ export async function changeRules(
   const rules = parseRules(action, texts);
   switch (scope.kind) {
     case 'task':
-      return changeRunning([await runningTask(world, scope.name)], rules);
+      return changeRunning([await runningTask(context, scope.name)], rules);
     case 'running':
-      return changeRunning(await someRunning(world, action, texts), rules);
+      return changeRunning(await someRunning(context, action, texts), rules);
     case 'project':
     case 'always':
-      return changeFile(world, rules, scope.kind);
+      return changeFile(context, rules, scope.kind);
   }
 }
 
@@ -49,16 +49,16 @@ export function parseRules(action: NetworkRule['action'], texts: readonly string
   const rules = texts.map((text): NetworkRule => {
     const rule = parseRule(text);
     if ('problem' in rule)
-      throw new AgsError('usage.invalid', `${quote(text)} is no rule: ${rule.problem}.`, {
-        hint: `Expected is ${RULE_WORDS}.`,
+      throw new AgsError('usage.invalid', `${quote(text)} is not a rule: ${rule.problem}.`, {
+        hint: `Expected: ${RULE_WORDS}.`,
       });
     return { action, ...rule, origin: `ags ${action}` };
   });
   return rules.filter((rule, i) => rules.findIndex((other) => formatRule(other) === formatRule(rule)) === i);
 }
 
-async function someRunning(world: World, action: string, texts: readonly string[]): Promise<StoredTask[]> {
-  const tasks = await runningTasks(world, 'here');
+async function someRunning(context: HostContext, action: string, texts: readonly string[]): Promise<StoredTask[]> {
+  const tasks = await runningTasks(context, 'here');
   if (tasks.length > 0) return tasks;
   const words = texts.map((text) => (/^[\w.:/-]+$/.test(text) ? text : `'${text}'`)).join(' ');
   throw new AgsError('task.not-found', 'No sandbox of this project is running.', {
@@ -73,7 +73,7 @@ async function changeRunning(tasks: readonly StoredTask[], rules: readonly Netwo
     throw new AgsError(
       'task.not-found',
       `${tasks.map(({ task }) => task.name).join(', ')} cannot be reached: it has just ended, or has not started yet.`,
-      { hint: 'What runs: ags list' },
+      { hint: 'Running tasks: ags list' },
     );
   for (const { task, has } of there) refuseBeaten(rules, has.rules, ` of ${task.task.name}`);
   const off = there.every(({ has }) => has.mode === 'off');
@@ -89,19 +89,19 @@ async function changeRunning(tasks: readonly StoredTask[], rules: readonly Netwo
 }
 
 async function changeFile(
-  world: World,
+  context: HostContext,
   rules: readonly NetworkRule[],
   scope: 'project' | 'always',
 ): Promise<RuleChange> {
-  const { input, config } = await projectConfig(world);
+  const { input, config } = await projectConfig(context);
   const label = scope === 'project' ? 'ags.yaml' : input.userConfigFile;
-  // The same rule in the same file changes sides.
+  // The same rule in the same file moves to the other list.
   const stays = config.network.rules.filter(
     (rule) => !(isIn(rule, label) && rules.some((added) => formatRule(added) === formatRule(rule))),
   );
   refuseBeaten(rules, stays, '');
-  const file = await writeRules(input, world.now(), scope, rules);
-  const tasks = await runningTasks(world, scope === 'project' ? 'here' : 'everywhere');
+  const file = await writeRules(input, context.now(), scope, rules);
+  const tasks = await runningTasks(context, scope === 'project' ? 'here' : 'everywhere');
   return { rules, reached: await reach(tasks, rules), file, off: config.network.mode === 'off' };
 }
 
@@ -110,14 +110,14 @@ function isIn({ origin }: NetworkRule, label: string): boolean {
   return origin.replace(/:\d+$/, '') === label;
 }
 
-/** Also for `ags net lock`, which adds what a recorded run wanted. */
+/** Also for `ags net lock`, which adds the hosts of a recorded run. */
 export function refuseBeaten(rules: readonly NetworkRule[], existing: readonly NetworkRule[], where: string): void {
   for (const rule of rules) {
     const deny = rule.action === 'allow' ? findBeating(existing, rule) : undefined;
     if (deny !== undefined)
       throw new AgsError(
         'usage.invalid',
-        `${formatRule(rule)} stays denied: a deny wins, and "${formatRule(deny)}" is one${where} (${deny.origin}).`,
+        `${formatRule(rule)} stays denied: the deny rule "${formatRule(deny)}"${where} wins (${deny.origin}).`,
         { hint: removalHint(deny) },
       );
   }
@@ -125,8 +125,8 @@ export function refuseBeaten(rules: readonly NetworkRule[], existing: readonly N
 
 function removalHint({ origin }: NetworkRule): string {
   if (origin === 'ags deny' || origin.startsWith('--'))
-    return 'It lasts as long as that sandbox. Start another one without it.';
-  return `Take that line out first: ${origin}`;
+    return 'That rule lasts as long as the sandbox. Start another sandbox without it.';
+  return `Remove that line first: ${origin}`;
 }
 
 async function reach(tasks: readonly StoredTask[], rules: readonly NetworkRule[]): Promise<string[]> {

@@ -1,5 +1,5 @@
-// network/listen.ts: listen at an address, or at a Unix socket that nobody but its owner may connect to.
-// Invariant: a socket that somebody answers at is never taken away; one that a killed process left behind is.
+// network/listen.ts: listen at an address, or at a Unix socket that only its owner may connect to.
+// Invariant: a socket that answers is never removed; one that a killed process left behind is.
 import { rmSync, statSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
@@ -17,7 +17,7 @@ export async function listenAt(place: string, server: Server): Promise<Disposabl
   try {
     await removeStale(path);
     await bind(server, place, () => {
-      // It must not be open to others for even a moment.
+      // The socket must not be open to others even for a moment.
       const before = process.umask(0o177);
       try {
         server.listen({ path, backlog: BACKLOG });
@@ -31,7 +31,7 @@ export async function listenAt(place: string, server: Server): Promise<Disposabl
   }
   return {
     [Symbol.dispose]() {
-      // The file of the socket goes with it. Connections are not waited for: who holds the server ends them.
+      // This also removes the socket's file. The owner of the server ends its connections.
       server.close();
       lock[Symbol.dispose]();
     },
@@ -43,9 +43,9 @@ const BACKLOG = 4096;
 function bind(server: Server, place: string, listen: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) =>
-      reject(new AgsError('config.invalid', `${place} cannot be listened at: ${cause.message}`, { cause })),
+      reject(new AgsError('config.invalid', `ags cannot listen at ${place}: ${cause.message}`, { cause })),
     );
-    // Later errors are about a connection that could not be taken.
+    // Later errors concern a single connection that could not be accepted.
     server.once('listening', () => {
       server.on('error', () => undefined);
       resolve();
@@ -54,24 +54,24 @@ function bind(server: Server, place: string, listen: () => void): Promise<void> 
   });
 }
 
-/** Two that start at one moment must not both find the socket stale. */
+/** Two processes that start at the same time must not both find the socket stale. */
 function claim(path: string): Disposable {
   try {
     const lock = tryLock(`${path}.lock`);
     if (lock !== null) return lock;
   } catch (cause) {
-    throw new AgsError('config.invalid', `unix:${path} cannot be listened at: ${String((cause as Error).message)}`, {
+    throw new AgsError('config.invalid', `ags cannot listen at unix:${path}: ${String((cause as Error).message)}`, {
       cause,
     });
   }
-  throw taken(path);
+  throw alreadyListening(path);
 }
 
-/** Processes of other containers cannot be seen from here, but they answer. */
+/** Connects, because a process in another container cannot be seen from here, but answers. */
 async function removeStale(path: string): Promise<void> {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
-  if (!stat.isSocket()) throw new AgsError('config.invalid', `${path} is there already, and is not a socket.`);
+  if (!stat.isSocket()) throw new AgsError('config.invalid', `${path} exists and is not a socket.`);
   const answered = await new Promise<boolean>((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {
@@ -80,12 +80,12 @@ async function removeStale(path: string): Promise<void> {
     });
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
-  if (answered) throw taken(path);
+  if (answered) throw alreadyListening(path);
   rmSync(path, { force: true });
 }
 
-function taken(path: string): AgsError {
-  return new AgsError('task.busy', `A gateway listens at ${path} already.`, {
-    hint: `Is it well? ags gateway check --socket ${path}`,
+function alreadyListening(path: string): AgsError {
+  return new AgsError('task.busy', `Another gateway already listens at ${path}.`, {
+    hint: `Check it: ags gateway check --socket ${path}`,
   });
 }

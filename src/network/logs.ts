@@ -1,5 +1,5 @@
-// network/logs.ts: which log of the network is meant, and what recorded runs of a project wanted.
-// Invariant: a log outlives its task; what a damaged log says after the damage is not used.
+// network/logs.ts: finds the network log that a command means, and the hosts that recorded runs of a project wanted.
+// Invariant: a log outlives its task; lines after damage are not used.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { hostAndPort } from '../protocol/host-name.ts';
@@ -11,11 +11,11 @@ import { listNetworkLogs, networkLogFile, type NetworkLogFile } from '../store/n
 import { currentProject, runnerLives } from '../queries/entries.ts';
 import { mentions } from './rule-cover.ts';
 import { runningTasks } from '../queries/running.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** By the name of its task, the beginning of one, or "@"; without a name the latest run of this project. */
-export async function findLog(world: World, name: string | undefined, live: boolean): Promise<NetworkLogFile> {
-  const logs = listNetworkLogs(world.stateDir);
+/** `name`: a task's name, the beginning of one, or "@"; without it, the latest run of this project. */
+export async function findLog(context: HostContext, name: string | undefined, live: boolean): Promise<NetworkLogFile> {
+  const logs = listNetworkLogs(context.stateDir);
   if (name !== undefined && name !== '@') {
     const fitting = logs.filter(({ task }) => task === name || (name !== '' && task.startsWith(name)));
     const exact = fitting.find(({ task }) => task === name);
@@ -24,26 +24,30 @@ export async function findLog(world: World, name: string | undefined, live: bool
       throw new AgsError('task.ambiguous', `Several tasks begin with "${visible(name)}".`, {
         hint: `Which one?\n${[...new Set(fitting.map(({ task }) => task))].map((one) => `  ${one}`).join('\n')}`,
       });
-    return exact ?? first ?? (await logToCome(world, name, live)) ?? noLog(name);
+    return exact ?? first ?? (await logToCome(context, name, live)) ?? noLog(name);
   }
-  const coming = live ? await logToCome(world, undefined, live) : null;
+  const coming = live ? await logToCome(context, undefined, live) : null;
   if (coming !== null) return coming;
-  const project = await currentProject(world);
+  const project = await currentProject(context);
   const here = logs.find(({ file }) => project === null || readNetworkRun(file)?.project === project);
   return here ?? noLog(undefined);
 }
 
-/** A run that has not tried anything yet has no log, but can be waited for. */
-async function logToCome(world: World, name: string | undefined, live: boolean): Promise<NetworkLogFile | null> {
+/** A running task that has not used the network has no log yet; this is where it will be. */
+async function logToCome(
+  context: HostContext,
+  name: string | undefined,
+  live: boolean,
+): Promise<NetworkLogFile | null> {
   if (!live) return null;
-  const tasks = await runningTasks(world, name === undefined ? 'here' : 'everywhere');
+  const tasks = await runningTasks(context, name === undefined ? 'here' : 'everywhere');
   const [latest] = tasks
     .filter(({ task }) => name === undefined || task.id.startsWith(name))
     .toSorted((a, b) => b.run.startedAtMs - a.run.startedAtMs);
   if (latest === undefined) return null;
   const { task, run } = latest;
   return {
-    file: networkLogFile(world.stateDir, task.id, run.startedAtMs),
+    file: networkLogFile(context.stateDir, task.id, run.startedAtMs),
     task: task.id,
     startedAtMs: run.startedAtMs,
   };
@@ -59,9 +63,9 @@ function noLog(name: string | undefined): never {
   );
 }
 
-/** Does anybody still write to it? */
-export function isGoing(world: World, { task }: NetworkLogFile): boolean {
-  return runnerLives(taskPaths(world.stateDir, task));
+/** Is a runner still writing to it? */
+export function isGoing(context: HostContext, { task }: NetworkLogFile): boolean {
+  return runnerLives(taskPaths(context.stateDir, task));
 }
 
 export interface Wanted {
@@ -70,25 +74,25 @@ export interface Wanted {
   readonly count: number;
   readonly programs: readonly string[];
   readonly firstAt: string;
-  /** Somebody said yes to it while it ran. */
+  /** The user allowed it while it ran. */
   readonly allowed: boolean;
 }
 
 export interface Recorded {
   readonly wanted: readonly Wanted[];
   readonly runs: number;
-  /** Logs with damage in them. */
+  /** Damaged log files. */
   readonly damaged: readonly string[];
 }
 
-/** What runs of this project reached or wanted to reach, that no rule has an opinion about yet; the most wanted first. */
+/** Hosts that runs of this project reached or tried to reach, and that no rule mentions yet; the most wanted first. */
 export async function readRecorded(
-  world: World,
+  context: HostContext,
   project: string,
   rules: readonly NetworkRule[],
   name: string | undefined,
 ): Promise<Recorded> {
-  const chosen = name === undefined ? listNetworkLogs(world.stateDir) : [await findLog(world, name, false)];
+  const chosen = name === undefined ? listNetworkLogs(context.stateDir) : [await findLog(context, name, false)];
   const records = chosen
     .filter(({ file }) => readNetworkRun(file)?.project === project)
     .map(({ file }) => ({ file, record: readNetworkLog(file) }));

@@ -1,10 +1,10 @@
-// network/rotating-log.ts: the decision log of a gateway that runs for months: one file at a time, earlier ones beside it.
-// Invariant: no file that exists is written to again or lost: each is a chain of its own from its first line to its last.
+// network/rotating-log.ts: the decision log of a gateway that runs for months: one current file, older ones beside it.
+// Invariant: a rotated file is never changed or lost; each is a hash chain of its own from its first line to its last.
 import { existsSync, renameSync, statSync } from 'node:fs';
 import type { Decision } from '../protocol/network.ts';
 import { openNetworkLog, type NetworkLog } from '../store/network-log.ts';
 
-/** Some 50 MB; a single log takes no more than 64. */
+/** About 50 MB; a single log takes at most 64 MB. */
 const MOST_LINES = 150_000;
 
 export function openRotatingLog(file: string, project: string, now: () => Date): Pick<NetworkLog, 'append' | 'close'> {

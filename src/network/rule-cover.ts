@@ -1,13 +1,13 @@
-// network/rule-cover.ts: does one rule of the network say all that another one says? Pure.
-// Invariant: "yes" only if nothing that the second covers is left out; when in doubt, no.
+// network/rule-cover.ts: does one network rule cover all of another? Pure.
+// Invariant: "yes" only if nothing of the second is left out; when in doubt, no.
 import type { NetworkRule } from '../protocol/network.ts';
 
-/** The deny that leaves nothing of this allow. */
+/** A deny rule that covers all of this allow rule. */
 export function findBeating(rules: readonly NetworkRule[], allow: NetworkRule): NetworkRule | undefined {
   return rules.find((rule) => rule.action === 'deny' && coversRule(rule, allow));
 }
 
-/** Is there an opinion about this host already, if only about a part of it? */
+/** Does the rule concern this host and port, even if only in part? */
 export function mentions(rule: NetworkRule, host: string, port: number): boolean {
   return rule.port === port && coversHost(rule.host, host);
 }

@@ -1,6 +1,6 @@
 // network/rule-files.ts: rules in configuration files, and the approval that goes with a change of a project's own file.
-// Invariant: an approval is for exactly the bytes that were written here, and only if all that they ask for was approved
-// before or is the change itself. Whatever else is pending stays pending.
+// Invariant: an approval is for exactly the bytes that were written here, and only if everything they ask for was approved before
+// or is the change itself. Everything else stays pending.
 import { mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,30 +13,30 @@ import { readProject } from '../config/load.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readLayerFiles, type LayerFile } from '../config/file/read.ts';
 import { findProject } from '../run/project.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
 export interface WrittenRules {
-  /** How messages call it. */
+  /** Its name in messages. */
   readonly label: string;
   readonly path: string;
-  /** Those that were not there before. */
+  /** The rules that are new. */
   readonly added: readonly string[];
-  /** Those of the other list that had to go. */
+  /** Rules of the opposite list that were removed. */
   readonly dropped: readonly string[];
-  /** Of a project's file: no question is open, or it asks for something that the user has not approved. */
+  /** For a project's file: approved, or pending because it asks for something that the user has not approved. */
   readonly trust: 'approved' | 'pending' | null;
 }
 
-/** What the files say, approved or not: this shows and changes rules, and starts nothing. */
-export async function projectConfig(world: World): Promise<{ input: ConfigInput; config: EffectiveConfig }> {
+/** Reads the files, approved or not: this shows and changes rules, and starts nothing. */
+export async function projectConfig(context: HostContext): Promise<{ input: ConfigInput; config: EffectiveConfig }> {
   const { root } = await findProject({
-    cwd: world.cwd,
-    home: world.home,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
-    configHome: world.env['XDG_CONFIG_HOME'],
+    cwd: context.cwd,
+    home: context.home,
+    stateDir: context.stateDir,
+    cacheDir: context.cacheDir,
+    configHome: context.env['XDG_CONFIG_HOME'],
   });
-  const input: ConfigInput = configInput(world, root);
+  const input: ConfigInput = configInput(context, root);
   const { layers, files } = await readProject(input);
   return { input, config: mergeLayers(layers, input, files) };
 }
@@ -91,20 +91,20 @@ async function keepTrust(
   const { asks, bytes } = await readProject(input);
   const { approve, isTrusted } = await import('../config/trust.ts');
   if (isTrusted({ ...input, bytes, asks })) return 'approved';
-  // Somebody else may have written the file in the meantime.
+  // Another program may have written the file in the meantime.
   if (Buffer.compare(written, bytes) !== 0 || !isCovered(before, asks, rules)) return 'pending';
   approve({ ...input, bytes, asks, now });
   return 'approved';
 }
 
-/** Everything that is asked for now was approved before, or is what the user has just allowed. */
+/** Everything that the file asks for was approved before, or is a rule that the user has just allowed. */
 export function isCovered(before: Trusted, asks: readonly string[], rules: readonly NetworkRule[]): boolean {
   const allowed = rules.map((rule) => `network.allow: reach ${formatRule(rule)}`);
   const known = new Set([...before.asks.map(withoutPlace), ...allowed]);
   return before.trusted && asks.every((one) => known.has(withoutPlace(one)));
 }
 
-/** A line that has moved asks for the same. */
+/** An ask is the same wherever its line is. */
 function withoutPlace(ask: string): string {
   return ask.replace(/^.*?:\d+: /, '');
 }
@@ -120,16 +120,16 @@ function fileOf(input: ConfigInput, scope: 'project' | 'always'): LayerFile {
   const label = scope === 'project' ? 'ags.yaml' : path;
   const found = readLayerFiles(input).find((file) => file.kind === kind);
   if (found === undefined) return { kind, path, label, bytes: Buffer.alloc(0) };
-  // The user's own file may lie in a directory of such files, with a link to it; a project's link could lead anywhere.
+  // The user's own file may be a link into a directory of dotfiles; a project's link could lead anywhere.
   const real = realpathSync(path);
   if (kind === 'project' && real !== join(realpathSync(input.projectDir), 'ags.yaml'))
-    throw new AgsError('config.invalid', 'ags.yaml is a link, which is not written through.', {
+    throw new AgsError('config.invalid', 'ags.yaml is a symbolic link, and ags does not write through links.', {
       hint: `Write the rule into ${real} yourself.`,
     });
   return { ...found, path: real };
 }
 
-/** Two commands at one time must not write over each other. */
+/** Concurrent commands must not overwrite each other. */
 async function waitForTurn(stateDir: string): Promise<Disposable> {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   for (let round = 0; round < 200; round++) {

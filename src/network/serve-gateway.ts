@@ -1,7 +1,7 @@
-// network/serve-gateway.ts: a gateway on its own, for containers and clusters: the same rules, doors and log, at places that a file or
-// the command line names.
-// Invariants: it listens beyond this machine only with a token; changed files take effect all together or not at all, and no open
-// connection is lost.
+// network/serve-gateway.ts: a standalone gateway for containers and clusters: the same rules, listeners and log, at addresses
+// from a file or the command line.
+// Invariants: it listens beyond this machine only with a token; changed files take effect all together or not at all, and open
+// connections stay open.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { basename } from 'node:path';
@@ -18,51 +18,51 @@ import { assembleGateway } from '../run/network/open-gateway.ts';
 import { listenAt } from './listen.ts';
 import { openRotatingLog } from './rotating-log.ts';
 import { prepareSecrets } from '../run/network/secrets.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface ServeInput {
   /** A file with the keys of ags.yaml. */
   readonly config: string | null;
   /** Files with a host on each line. */
   readonly lists: readonly string[];
-  /** A Unix socket to listen at, besides what `config` names. */
+  /** A Unix socket to listen at, in addition to those in `config`. */
   readonly socket: string | null;
   readonly log: string | null;
 }
 
 export interface ServedGateway {
   readonly places: readonly string[];
-  /** Reads the files again; throws, and changes nothing, if one is wrong. Called by itself when one has changed. */
+  /** Reads the files again; throws, and changes nothing, if one is invalid. Also runs when a file changes. */
   reload(): void;
   close(): void;
 }
 
 export async function serveGateway(
-  world: World,
+  context: HostContext,
   input: ServeInput,
   notice: (text: string) => void,
 ): Promise<ServedGateway> {
   const files = [...(input.config === null ? [] : [input.config]), ...input.lists];
   const watch = watchFiles(files);
-  const { file, rules, listen, admin } = readFiles(world, input);
+  const { file, rules, listen, admin } = readFiles(context, input);
   const { config } = file;
   if (file.token === null) for (const place of listen) if (!isLocal(place)) throw needsToken(place);
-  const token = file.token === null ? null : await readValue(file.token, world);
-  const startedMs = world.now().getTime();
+  const token = file.token === null ? null : await readValue(file.token, context);
+  const startedMs = context.now().getTime();
   const logFile = input.log ?? file.log;
-  const log = logFile === null ? null : openRotatingLog(logFile, files[0] ?? '', world.now);
-  const secrets = await prepareSecrets(config.network, config.secrets, world.now);
-  const gateway = await assembleGateway(world, secrets, {
+  const log = logFile === null ? null : openRotatingLog(logFile, files[0] ?? '', context.now);
+  const secrets = await prepareSecrets(config.network, config.secrets, context.now);
+  const gateway = await assembleGateway(context, secrets, {
     run: 'gateway',
     policy: config.network,
     rules,
     grantAddresses: new Map(),
     log: (decision) => log?.append(decision),
     onLimit: ({ first, reason }) => void (first && notice(`Network: ${reason}.`)),
-    onAsk: ({ host, port }) => notice(`Network: ${host}:${port} is asked for.`),
+    onAsk: ({ host, port }) => notice(`Network: a client asks for ${host}:${port}.`),
     who: null,
     isToken: token === null ? null : sameAs(token),
-    // Here there is nobody to run `ags allow` for.
+    // `ags allow` has no effect on a standalone gateway.
     remedy: (host) => `with a line in ${basename(input.lists[0] ?? input.config ?? '')}: ${host}`,
   });
   const open: Disposable[] = [];
@@ -72,25 +72,25 @@ export async function serveGateway(
     log?.close();
   };
   try {
-    for (const place of listen) open.push(await listenAt(place, entrance(gateway)));
+    for (const place of listen) open.push(await listenAt(place, proxyServer(gateway)));
     if (admin !== null) open.push(await listenAt(admin, serveAdmin(gateway, startedMs, Date.now)));
   } catch (error) {
     close();
     throw error;
   }
-  const reload = (): void => gateway.setRules(readFiles(world, input).rules);
+  const reload = (): void => gateway.setRules(readFiles(context, input).rules);
   open.push(watch.start(() => tellReload(reload, notice)));
   return { places: listen, reload, close };
 }
 
-/** A wrong file changes nothing, and is told. */
+/** An invalid file changes nothing and is reported. */
 export function tellReload(reload: () => void, notice: (text: string) => void): void {
   try {
     reload();
-    notice('The rules were read again.');
+    notice('Rules reloaded.');
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
-    notice(`${error.message} The rules stay as they were.`);
+    notice(`${error.message} The rules are unchanged.`);
   }
 }
 
@@ -101,12 +101,12 @@ interface Files {
   readonly admin: string | null;
 }
 
-function readFiles(world: World, input: ServeInput): Files {
+function readFiles(context: HostContext, input: ServeInput): Files {
   const file = readGatewayFile(input.config, {
-    ...world,
+    ...context,
     userConfigFile: input.config ?? '',
-    projectDir: world.cwd,
-    memoryTotalBytes: world.memoryBytes,
+    projectDir: context.cwd,
+    memoryTotalBytes: context.memoryBytes,
   });
   const own = input.socket === null ? [] : [`unix:${input.socket}`];
   const listen = [...file.listen, ...own];
@@ -122,12 +122,12 @@ function readFiles(world: World, input: ServeInput): Files {
   };
 }
 
-/** Where a gateway at this socket says how it is: beside it, so that who asks leaves no line in the log. */
+/** The admin socket beside this socket: a health check there leaves no line in the log. */
 export function adminSocket(socket: string): string {
   return `${socket}.admin`;
 }
 
-function entrance(gateway: Gateway): Server {
+function proxyServer(gateway: Gateway): Server {
   return createServer({ allowHalfOpen: true, noDelay: true }, (socket) => gateway.enter({ kind: 'proxy' }, socket));
 }
 

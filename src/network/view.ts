@@ -1,4 +1,4 @@
-// network/view.ts: what a project or one of its tasks may reach, what it tried, and what waits for a person.
+// network/view.ts: the rules of a project or one of its tasks, its attempts, and its open asks.
 import { formatRule } from '../protocol/network-rule.ts';
 import type { NetworkRule } from '../protocol/network.ts';
 import { expandRules, PRESETS } from '../config/network/presets.ts';
@@ -6,7 +6,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { readAttempts, type Attempt } from './attempts.ts';
 import { projectConfig } from './rule-files.ts';
 import { ask, runningTasks } from '../queries/running.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface NetworkView {
   readonly attempts: readonly (Omit<Attempt, 'verdict'> & { readonly verdict: Attempt['verdict'] | 'asked' })[];
@@ -14,22 +14,22 @@ export interface NetworkView {
   readonly presets: readonly { readonly name: string; readonly hosts: readonly string[]; readonly used: boolean }[];
 }
 
-/** `world` is in the project; without one, everything that was tried anywhere, and no rules. */
+/** Without a project and a task: the attempts of all projects, and no rules. */
 export async function viewNetwork(
-  world: World,
+  context: HostContext,
   of: { project: string | null; task: StoredTask | null },
 ): Promise<NetworkView> {
   const place = of.project ?? of.task?.task.project ?? null;
-  const attempts = readAttempts(world, {
+  const attempts = readAttempts(context, {
     ...(place === null ? {} : { project: place }),
     ...(of.task === null ? {} : { task: of.task.task.id }),
   });
-  const config = place === null ? null : (await projectConfig({ ...world, cwd: place })).config;
+  const config = place === null ? null : (await projectConfig({ ...context, cwd: place })).config;
   const live = of.task?.live === true ? await ask(of.task, { do: 'rules' }).catch(() => null) : null;
   const rules = live?.rules ?? (config === null ? [] : expandRules(config.network));
   const used = new Set(rules.flatMap(({ origin }) => /^built-in (.+)$/.exec(origin)?.[1] ?? []));
   return {
-    attempts: [...(await waiting(world, of, place)), ...attempts],
+    attempts: [...(await waiting(context, of, place)), ...attempts],
     rules: rules.filter(({ origin }) => !origin.startsWith('built-in ')).map(ruleText),
     presets: Object.entries(PRESETS).map(([name, preset]) => ({ name, hosts: preset.rules, used: used.has(name) })),
   };
@@ -40,13 +40,13 @@ function ruleText(rule: NetworkRule): NetworkView['rules'][number] {
 }
 
 async function waiting(
-  world: World,
+  context: HostContext,
   of: { task: StoredTask | null },
   place: string | null,
 ): Promise<NetworkView['attempts']> {
   const tasks =
     of.task === null
-      ? (await runningTasks(world, 'everywhere')).filter(({ task }) => place === null || task.project === place)
+      ? (await runningTasks(context, 'everywhere')).filter(({ task }) => place === null || task.project === place)
       : of.task.live
         ? [of.task]
         : [];
@@ -58,7 +58,7 @@ async function waiting(
       host,
       port,
       verdict: 'asked' as const,
-      why: 'It waits for you.',
+      why: 'Waiting for your answer.',
       program: program ?? null,
       task: task.task.id,
       tries: count,

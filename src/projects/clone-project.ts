@@ -1,6 +1,6 @@
-// projects/clone-project.ts: a repository from elsewhere becomes a project: cloned by the user's own git, with the user's own credentials,
-// outside of any sandbox.
-// Invariant: the address is one of a repository elsewhere, never a command or an option of git; half a clone is never a project.
+// projects/clone-project.ts: clones a repository and makes it a project. The user's own git clones it with the user's own
+// credentials, outside of any sandbox.
+// Invariant: the address names a repository, never a command or an option of git. An unfinished clone is never a project.
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,48 +9,48 @@ import { visible } from '../lib/sanitize.ts';
 import { cloneWithUserGit } from '../git/clone.ts';
 import { slug } from '../store/tasks.ts';
 import { CLONES } from '../run/project.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** Where it will be. Throws if the address cannot be one. */
-export function planClone(world: World, url: string): { url: string; path: string } {
+/** Chooses a free directory. Throws if the address is not one of a repository. */
+export function planClone(context: HostContext, url: string): { url: string; path: string } {
   requireAddress(url);
-  const words = url.replace(/\/+$/, '').replace(/\.git$/, '');
-  const name = slug(basename(words.replace(/^[^/]*:/, '/')), 40);
-  const place = join(world.dataDir, CLONES);
+  const address = url.replace(/\/+$/, '').replace(/\.git$/, '');
+  const name = slug(basename(address.replace(/^[^/]*:/, '/')), 40);
+  const clones = join(context.dataDir, CLONES);
   for (let i = 1; ; i++) {
-    const path = join(place, i === 1 ? name : `${name}-${i}`);
+    const path = join(clones, i === 1 ? name : `${name}-${i}`);
     if (!existsSync(path)) return { url, path };
   }
 }
 
 export async function cloneProject(
-  world: World,
+  context: HostContext,
   plan: { url: string; path: string },
   onProgress: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   mkdirSync(dirname(plan.path), { recursive: true, mode: 0o700 });
-  const making = `${plan.path}.${process.pid}.part`;
-  removeTree(making);
+  const unfinished = `${plan.path}.${process.pid}.part`;
+  removeTree(unfinished);
   try {
     const { exitCode, said } = await cloneWithUserGit({
       url: plan.url,
-      to: making,
-      env: world.env,
+      to: unfinished,
+      env: context.env,
       signal,
       onProgress: (line) => onProgress(visible(line)),
     });
     if (exitCode !== 0)
-      throw new AgsError('project.unsuitable', `It could not be cloned: ${visible(said)}`, {
+      throw new AgsError('project.unsuitable', `git clone failed: ${visible(said)}`, {
         hint: `Try it yourself: git clone -- ${visible(plan.url)}`,
       });
-    renameSync(making, plan.path);
+    renameSync(unfinished, plan.path);
   } finally {
-    removeTree(making);
+    removeTree(unfinished);
   }
 }
 
-/** https, ssh (also user@host:path), git, file. Not ext::, which names a command, nor anything that git would take for an option. */
+/** Accepts https, ssh (also user@host:path), git and file. Refuses ext::, which names a command, and anything git would read as an option. */
 function requireAddress(url: string): void {
   const known = /^(?:https|ssh|git|file):\/\/[^\s]+$/.test(url) || /^[\w.-]+@[\w.-]+:[^\s:][^\s]*$/.test(url);
   const odd = url.startsWith('-') || url.includes('::') || url.length > 2000 || /[\0-\x20\x7f]/.test(url);

@@ -1,7 +1,7 @@
-// projects/opened-directory.ts: where the branch of a task lies when it is open in an editor.
+// projects/opened-directory.ts: the directory that holds a task while it is open in an editor.
 import { join } from 'node:path';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-export function openedDirectory({ dataDir }: Pick<World, 'dataDir'>, taskId: string): string {
+export function openedDirectory({ dataDir }: Pick<HostContext, 'dataDir'>, taskId: string): string {
   return join(dataDir, 'open', taskId);
 }

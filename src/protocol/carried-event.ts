@@ -2,6 +2,7 @@
 // Invariant: an event that is read back has the fields that its readers expect, of the types that they expect, and no others: whoever
 // shows events trusts ags to have written them, and a file from elsewhere was written by anybody.
 import { z } from 'zod';
+import type { EventType, TaskEvent } from './event.ts';
 
 const text = z.string().max(200_000);
 const number = z.number();
@@ -93,7 +94,15 @@ const FIELDS = {
   'merge.done': { ref: text, commit: oid },
   'merge.undone': { ref: text, commit: oid },
   'events.lost': { count: number },
-} as const satisfies Record<string, z.ZodRawShape>;
+} as const satisfies { readonly [T in Exclude<EventType, Left>]: Fields<T> };
+
+/** Events about this machine alone stay here. */
+type Left = 'service.seeding' | 'service.healthy' | 'service.failed' | 'review.taken' | 'review.dropped';
+
+/** A schema for each field, so that a new one is not left behind. */
+type Fields<T extends EventType> = {
+  readonly [K in Exclude<keyof Extract<TaskEvent, { readonly type: T }>, 'type'>]-?: z.ZodType;
+};
 
 const SCHEMAS = new Map<string, z.ZodType>(
   Object.entries(FIELDS).map(([type, fields]) => [
@@ -102,7 +111,7 @@ const SCHEMAS = new Map<string, z.ZodType>(
   ]),
 );
 
-export type CarriedEvent = { readonly type: string; readonly at: string; readonly [field: string]: unknown };
+export type CarriedEvent = TaskEvent & { readonly at: string };
 
 /** null: it is none that ags writes. */
 export function readCarriedEvent(value: unknown): CarriedEvent | null {

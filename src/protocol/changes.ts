@@ -1,9 +1,9 @@
-// protocol/changes.ts: what a run changed, path by path, each with its lane.
+// protocol/changes.ts: the changes of a run, path by path, each with its lane.
 // Paths are relative to the project, with "/" between names. A path is bytes on Linux; one that is not UTF-8 is refused.
 
 export type ChangeKind = 'new' | 'modified' | 'deleted' | 'renamed' | 'mode' | 'symlink' | 'type';
 
-/** Where a file acts when it is taken: nowhere by itself, in CI, or on the user's own machine. */
+/** Where a file acts once it is accepted: nowhere by itself, in CI, or on the user's machine. */
 export type Lane = 'inert' | 'ci' | 'host';
 
 export interface FileState {
@@ -22,7 +22,7 @@ export interface Change {
   readonly before: FileState | null;
   readonly after: FileState | null;
   readonly lane: Lane;
-  /** Facts a reviewer should know, one sentence each: why the lane, and whatever else looks strange. */
+  /** Facts for the reviewer, one sentence each: the reason for the lane, and anything unusual. */
   readonly reasons: readonly string[];
   /** The file also changed on the host since the sandbox started. */
   readonly conflict: 'none' | 'merges' | 'conflicts';
@@ -30,14 +30,14 @@ export interface Change {
   readonly ignored: boolean;
 }
 
-/** Something in the upper that can never be taken: a device, a fifo, a path inside .git. */
+/** An entry of the upper that can never be accepted: a device, a fifo, a path inside .git. */
 export interface Refusal {
   readonly path: string;
   readonly reason: string;
 }
 
 export interface ChangeSet {
-  /** Binds a review to exactly this content: the id of the captured tree. */
+  /** The ID of the captured tree; binds a review to exactly this content. */
   readonly id: string;
   readonly changes: readonly Change[];
   readonly refused: readonly Refusal[];

@@ -1,5 +1,5 @@
-// protocol/checks.ts: what checks.json of a task says: the last checks, or those that run now.
-// All text in it but names and commands is what a sandbox printed, and hostile.
+// protocol/checks.ts: checks.json of a task: its last checks, or those that run now.
+// All text in it except names and commands is output of a sandbox, and hostile.
 
 export type CheckState = 'waiting' | 'running' | 'passed' | 'failed' | 'ended';
 
@@ -10,9 +10,9 @@ export interface CheckRecord {
   readonly exitCode: number | null;
   readonly startedAtMs: number | null;
   readonly endedAtMs: number | null;
-  /** Why it was ended, or did not run; null: it ended by itself. */
+  /** Why it was stopped or did not run; null: it ended by itself. */
   readonly why: string | null;
-  /** Of one that failed: the first line that tells of an error, or the last one. */
+  /** For a failed check: the first line that looks like an error, or the last line. */
   readonly line: string | null;
   /** The last lines it printed. */
   readonly tail: readonly string[];
@@ -24,22 +24,22 @@ export interface ChecksFile {
   readonly state: 'running' | 'passed' | 'failed' | 'ended';
   /** Why they ended without a result, in words. */
   readonly reason: string | null;
-  /** The branch as it would be after the merge. They say something about exactly this tree. */
+  /** The tree of the branch after the merge. The result holds for exactly this tree. */
   readonly tree: string;
   readonly ref: string;
-  /** The commit that the branch was at. */
+  /** The commit that the branch pointed to. */
   readonly from: string;
-  /** What the agent had done by then. */
+  /** The agent's commit at that time. */
   readonly result: string;
   readonly files: number;
-  /** Setup commands: none, as all tasks have them, or run again because what decides them was changed. */
+  /** Setup: none, the shared layer, or a private run because its inputs changed. */
   readonly setup: 'none' | 'shared' | 'private' | null;
   readonly checks: readonly CheckRecord[];
-  /** Hosts that were asked for and refused. */
+  /** Hosts that the checks were refused. */
   readonly denied: readonly string[];
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
   readonly runner: { readonly pid: number; readonly startTicks: string };
-  /** What they stand on, while they run: nobody removes it. */
+  /** Layers in use while the checks run; cleanup must keep them. */
   readonly layers: readonly string[];
 }

@@ -1,4 +1,4 @@
-// protocol/errors.ts: everything a user can put right, as one class and one table.
+// protocol/errors.ts: all errors that a user can fix, as one class and one table.
 // Invariant: every code in the table has an exit status (for the CLI) and an HTTP status (for the server).
 
 /** Exit statuses of the `ags` command itself. A sandboxed command's own status is passed on unchanged. */
@@ -22,7 +22,7 @@ interface ErrorKind {
 }
 
 export const ERRORS = {
-  'usage.invalid': { exit: EXIT.usage, http: 400, meaning: 'A command, flag or argument is not understood.' },
+  'usage.invalid': { exit: EXIT.usage, http: 400, meaning: 'A command, flag or argument is unknown or wrong.' },
   'usage.no-terminal': {
     exit: EXIT.usage,
     http: 400,
@@ -45,18 +45,18 @@ export const ERRORS = {
     meaning: 'Files changed on both sides since the sandbox started.',
   },
   'task.not-found': { exit: EXIT.notFound, http: 404, meaning: 'No task has this name.' },
-  'task.ambiguous': { exit: EXIT.usage, http: 400, meaning: 'Several tasks fit; the name must be given in full.' },
+  'task.ambiguous': { exit: EXIT.usage, http: 400, meaning: 'Several tasks match; give the full name.' },
   'task.busy': { exit: EXIT.conflict, http: 409, meaning: 'Another process is using this task right now.' },
   'path.not-found': {
     exit: EXIT.notFound,
     http: 404,
-    meaning: 'A path that was named is not there, or not among the changes.',
+    meaning: 'A given path does not exist, or is not among the changes.',
   },
   'path.risky': { exit: EXIT.usage, http: 400, meaning: 'A file that can run code must be named with --risky.' },
   'command.not-found': { exit: 127, http: 400, meaning: 'The command does not exist inside the sandbox.' },
-  'image.missing': { exit: EXIT.notFound, http: 404, meaning: 'The engine does not have the image that was named.' },
+  'image.missing': { exit: EXIT.notFound, http: 404, meaning: 'The engine does not have this image.' },
   'image.failed': { exit: EXIT.failed, http: 500, meaning: 'An image could not be built or fetched.' },
-  'agent.unknown': { exit: EXIT.usage, http: 404, meaning: 'ags knows no agent of this name.' },
+  'agent.unknown': { exit: EXIT.usage, http: 404, meaning: 'ags knows no agent with this name.' },
   'agent.missing': { exit: EXIT.unavailable, http: 503, meaning: 'The program of the agent is not installed.' },
   'agent.uninstallable': {
     exit: EXIT.unavailable,
@@ -67,9 +67,9 @@ export const ERRORS = {
   'auth.unreachable': {
     exit: EXIT.unavailable,
     http: 502,
-    meaning: 'A sign-in could not be renewed just now; it is still there.',
+    meaning: 'A sign-in could not be renewed right now; it is kept.',
   },
-  'auth.invalid': { exit: EXIT.usage, http: 400, meaning: 'What was given cannot be a key or a token.' },
+  'auth.invalid': { exit: EXIT.usage, http: 400, meaning: 'The value cannot be a key or a token.' },
   'backend.unavailable': {
     exit: EXIT.unavailable,
     http: 503,
@@ -78,48 +78,53 @@ export const ERRORS = {
   'backend.unprotected': {
     exit: EXIT.unavailable,
     http: 500,
-    meaning: 'A protection of the sandbox was not in force when the command was to start; it was not run.',
+    meaning: 'A protection of the sandbox was not in force, so the command was not started.',
   },
   'backend.failed': { exit: EXIT.unavailable, http: 500, meaning: 'The sandbox could not be started.' },
   'attack.impossible': {
     exit: EXIT.unavailable,
     http: 500,
-    meaning: 'The attacks of `ags doctor --attack` could not be tried.',
+    meaning: '`ags doctor --attack` could not run its attempts.',
   },
-  'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was ended because it reached a limit.' },
-  'program.killed': { exit: EXIT.failed, http: 500, meaning: 'A program that ags needs was ended from outside.' },
+  'limit.reached': { exit: EXIT.limit, http: 429, meaning: 'The sandbox was stopped because it reached a limit.' },
+  'program.killed': {
+    exit: EXIT.failed,
+    http: 500,
+    meaning: 'A program that ags needs was killed by another process.',
+  },
   'disk.full': { exit: EXIT.unavailable, http: 507, meaning: 'There is not enough free disk space.' },
   'state.damaged': { exit: EXIT.failed, http: 500, meaning: 'A file in the state directory cannot be read.' },
   'import.refused': {
     exit: EXIT.failed,
     http: 422,
-    meaning: 'A file is not a sound export of a task, or holds what is never taken; nothing was imported.',
+    meaning:
+      'A file is not a valid export of a task, or contains something that ags never imports. Nothing was imported.',
   },
   'setup.failed': {
     exit: EXIT.failed,
     http: 422,
-    meaning: "A setup command of the project failed, so an agent's workspace could not be made ready.",
+    meaning: "A setup command of the project failed, so the agent's workspace could not be prepared.",
   },
   'service.unavailable': {
     exit: EXIT.unavailable,
     http: 503,
-    meaning: 'A service that is configured cannot run here: its program is missing, or the sandbox can have no doors.',
+    meaning: 'A configured service cannot run here: its program is missing, or the sandbox cannot have listeners.',
   },
   'service.failed': {
     exit: EXIT.failed,
     http: 422,
-    meaning: 'A service did not become ready, ended, or could not be filled with its seed.',
+    meaning: 'A service did not become ready, ended, or its seed failed.',
   },
-  'checks.none': { exit: EXIT.usage, http: 400, meaning: 'The project has no checks that could be run.' },
+  'checks.none': { exit: EXIT.usage, http: 400, meaning: 'The project has no checks to run.' },
   'checks.failed': {
     exit: EXIT.checks,
     http: 422,
-    meaning: 'A check failed, or the checks have not passed for what is to be merged.',
+    meaning: 'A check failed, or the checks have not passed for this merge.',
   },
   'capture.refused': {
     exit: EXIT.failed,
     http: 422,
-    meaning: 'The changes are too large or too strange to be taken out of the sandbox.',
+    meaning: 'The changes are too large, or contain entries that ags cannot bring out of the sandbox.',
   },
 } as const satisfies Record<string, ErrorKind>;
 

@@ -1,19 +1,19 @@
-// protocol/export.ts: what `ags export` writes and `ags import` believes: a few files of known names, and one of them, the manifest,
-// that says what they are. Everything in here comes from a file that anybody may have made.
+// protocol/export.ts: the format of exported tasks: a few files of known names and a manifest that describes them.
+// Invariant: everything here is checked as hostile input, because anyone can make such a file.
 import { z } from 'zod';
 import { SERVICE_NAME } from './config/words.ts';
 import { NETWORK_MODES } from './network.ts';
 import { RUN_STATES } from './run-state.ts';
 
-/** 2 has data of services in it, which an ags that knows 1 alone could not read; without them a file stays 1. */
+/** Format 2 adds data of services, which older versions cannot read; an export without such data stays format 1. */
 export const EXPORT_FORMATS = [1, 2] as const;
 
-/** The members of the archive; for each service whose data is in it, one more. */
+/** The members of the archive; each service with data adds one more. */
 export const MANIFEST = 'ags-export.json';
 export const MEMBERS = {
   /** Everything up to the commit that the task started from; not with --thin. */
   base: 'base.pack',
-  /** What the task has beyond it. */
+  /** The commits of the task after that one. */
   work: 'work.pack',
   events: 'events.jsonl.gz',
   network: 'network.jsonl.gz',
@@ -36,17 +36,17 @@ function isDataName(name: string): boolean {
 
 export const EXPORT_LIMITS = {
   manifestBytes: 16 * 2 ** 20,
-  /** Unpacked; the log of a task ends a little after 256 MB. */
+  /** Unpacked; a task's log stops growing a little after 256 MB. */
   eventBytes: 320 * 2 ** 20,
   networkBytes: 128 * 2 ** 20,
   lineBytes: 16 * 2 ** 20,
-  /** Of all services together, unpacked. */
+  /** All services together, unpacked. */
   dataBytes: 4 * 2 ** 30,
   dataEntries: 100_000,
   services: 64,
 } as const;
 
-/** Where paths of the machine stood, and where those of the next one are put. */
+/** Placeholders for paths of the exporting machine; import puts its own paths in their place. */
 export const PORTABLE = {
   project: '/ags/project',
   home: '/ags/home',
@@ -64,7 +64,7 @@ const TimeMs = z.int().min(0).max(4_102_444_800_000);
 const Bound = z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable();
 const List = z.array(z.string().min(1).max(1000)).max(10_000);
 
-/** As git has it, of a branch by its short name; never one that could be read as an option or another place. */
+/** A short branch name that git accepts, and that cannot be read as an option or another path. */
 const BranchName = z.string().min(1).max(200).refine(isBranchName, { error: 'not the name of a branch' });
 
 export function isBranchName(name: string): boolean {
@@ -75,7 +75,7 @@ export function isBranchName(name: string): boolean {
 
 export const DATA_VERSION = /^\d{1,4}(\.\d{1,4}){0,3}$/;
 
-/** What the task was allowed. On another machine these are wishes. */
+/** Rights of the task. Import treats them as requests. */
 export const CarriedRules = z.strictObject({
   network: z.enum(NETWORK_MODES),
   allow: List,
@@ -98,7 +98,7 @@ export const CarriedService = z.strictObject({
     .string()
     .regex(DATA_VERSION)
     .nullable()
-    .meta({ description: 'Of the program that the data is of, if it says so.' }),
+    .meta({ description: 'The version of the program that wrote the data, if known.' }),
   bytes: Count.max(EXPORT_LIMITS.dataBytes).meta({ description: 'Unpacked.' }),
   entries: Count.max(EXPORT_LIMITS.dataEntries),
 });
@@ -142,10 +142,10 @@ export const ExportManifest = z.strictObject({
   }),
   work: z.strictObject({
     objectFormat: z.enum(['sha1', 'sha256']),
-    root: Oid.meta({ description: 'The commit that everything is compared with.' }),
-    base: Oid.meta({ description: 'The commit that the agent started from: the same, unless the task is a fork.' }),
+    root: Oid.meta({ description: 'The commit that changes are compared with.' }),
+    base: Oid.meta({ description: 'The commit that the agent started from; differs from root only in a fork.' }),
     commit: Oid.meta({ description: 'The last commit on the branch of the task.' }),
-    branch: BranchName.nullable().meta({ description: 'The branch that the root was taken from.' }),
+    branch: BranchName.nullable().meta({ description: 'The branch of the root commit.' }),
     notKept: Words.nullable(),
     refused: z.array(z.strictObject({ path: z.string().max(4096), reason: Word })).max(10_000),
   }),
@@ -157,11 +157,11 @@ export const ExportManifest = z.strictObject({
     .array(CarriedService)
     .max(EXPORT_LIMITS.services)
     .optional()
-    .meta({ description: 'Whose data is in it; of format 2.' }),
+    .meta({ description: 'Services with data in the export; only in format 2.' }),
 });
 export type ExportManifest = z.infer<typeof ExportManifest>;
 
-/** One line of the log of the network. */
+/** One line of the network log. */
 export const CarriedDecision = z.object({
   at: z.iso.datetime(),
   by: z.enum(['connect', 'http', 'socks5', 'tls', 'endpoint', 'tcp', 'name']),

@@ -1,6 +1,5 @@
-// protocol/host-name.ts: what a host is called, in one spelling.
-// Invariant: two texts that any resolver or client would take for the same host come out as one, and a text that could be
-// read in more than one way comes out as nothing.
+// protocol/host-name.ts: one spelling for each host name and address.
+// Invariant: texts that any resolver or client treats as the same host become one spelling; an ambiguous text becomes null.
 
 export interface HostName {
   readonly kind: 'name' | 'ip';
@@ -11,7 +10,7 @@ export interface HostName {
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|$)){4}$/;
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** `[::1]`, `10.0.0.1`, `Example.COM.`; null for whatever else, odd spellings of addresses included. */
+/** `[::1]`, `10.0.0.1`, `Example.COM.`; null for anything else, including odd spellings of addresses. */
 export function canonicalHost(text: string): HostName | null {
   if (text.startsWith('[')) {
     if (!text.endsWith(']')) return null;
@@ -24,7 +23,7 @@ export function canonicalHost(text: string): HostName | null {
   if (IPV4.test(host)) return text.endsWith('.') ? null : { kind: 'ip', host };
   if (host.length > 253) return null;
   const labels = host.split('.');
-  // A last part that begins with a digit is a number to some resolvers: 127.1, 0x7f.1, 2130706433.
+  // Some resolvers read a last part that begins with a digit as a number: 127.1, 0x7f.1, 2130706433.
   if (!labels.every((label) => LABEL.test(label)) || /^[0-9]/.test(labels.at(-1) ?? '')) return null;
   return { kind: 'name', host };
 }
@@ -34,12 +33,12 @@ function shortIPv6(address: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : null;
 }
 
-/** As it stands in a URL or a Host header. */
+/** The form for a URL or a Host header. */
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** A host as `HostName` and rules hold it, without brackets. */
+/** Parses a host as `HostName` and rules store it, without brackets. */
 export function readBareHost(host: string): HostName | null {
   return canonicalHost(hostInUrl(host));
 }

@@ -1,6 +1,6 @@
-// protocol/network-rule.ts: a rule of the network as people write it: `github.com`, `*.npmjs.org`, `example.com:8443`,
-// `http://example.com`, `GET,HEAD api.example.com/v1/*`. Pure; configuration, flags and live rules all come through here.
-// Invariant: a text that is not understood completely is no rule.
+// protocol/network-rule.ts: parses a network rule as people write it: `github.com`, `*.npmjs.org`, `example.com:8443`,
+// `http://example.com`, `GET,HEAD api.example.com/v1/*`. Pure; configuration, flags and live rules all use it.
+// Invariant: a text that cannot be parsed completely is no rule.
 import { canonicalHost, hostInUrl } from './host-name.ts';
 import type { NetworkRule } from './network.ts';
 
@@ -8,7 +8,7 @@ export type RuleText = Pick<NetworkRule, 'host' | 'port' | 'methods' | 'path'>;
 
 export const RULE_WORDS = 'a host such as github.com, *.npmjs.org, example.com:8443 or GET api.example.com/v1/*';
 
-/** What is wrong with it, as a part of a sentence, or what it means. */
+/** The parsed rule, or its problem as part of a sentence. */
 export function parseRule(text: string): RuleText | { readonly problem: string } {
   const match = /^(?:([A-Za-z]+(?:,[A-Za-z]+)*) +)?(?:(https?):\/\/)?([^/\s]*)(\/\S*)?$/.exec(text);
   if (match === null) return { problem: 'it is not a host' };
@@ -19,7 +19,7 @@ export function parseRule(text: string): RuleText | { readonly problem: string }
     ?.toUpperCase()
     .split(',')
     .find((method) => !METHODS.includes(method));
-  if (wrong !== undefined) return { problem: `${wrong} is not a method of HTTP (${METHODS.join(', ')})` };
+  if (wrong !== undefined) return { problem: `${wrong} is not an HTTP method (${METHODS.join(', ')})` };
   if (path !== undefined) {
     const problem = pathProblem(path);
     if (problem !== null) return { problem };
@@ -45,28 +45,28 @@ export function parsePlace(text: string): { host: string; port: number | null } 
   if (name === null) return { problem: `${written} is not the name or address of a host` };
   if (star === undefined) return { host: name.host, port };
   if (name.kind === 'ip') return { problem: 'an address has nothing below it' };
-  // Whoever may reach all of a top-level domain may reach anything.
+  // A rule for a whole top-level domain would allow almost anything.
   if (!name.host.includes('.'))
     return { problem: `*.${name.host} is too wide; name at least two parts after the star` };
   return { host: `*.${name.host}`, port };
 }
 
-/** It speaks of some requests only, so that they have to be looked into. */
+/** Whether the rule covers only some requests, so that the gateway must read them. */
 export function isNarrow({ methods, path }: Pick<NetworkRule, 'methods' | 'path'>): boolean {
   return methods !== null || path !== null;
 }
 
-/** The one spelling of a rule: what is written into files and shown. */
+/** The one spelling of a rule, for files and output. */
 export function formatRule(rule: RuleText): string {
   const host = rule.host.startsWith('*.') ? rule.host : hostInUrl(rule.host);
   const port = rule.port === 443 ? '' : `:${rule.port}`;
   return `${rule.methods === null ? '' : `${rule.methods.join(',')} `}${host}${port}${rule.path ?? ''}`;
 }
 
-// A server may read %2e or // as something else than it looks like.
+// Servers interpret %2e and // differently.
 function pathProblem(path: string): string | null {
-  if (!/^[A-Za-z0-9/._~!$&'()+,;=:@%*-]*$/.test(path)) return 'its path has characters that no path has';
-  if (path.slice(0, -1).includes('*')) return '"*" can stand only at the end of its path';
+  if (!/^[A-Za-z0-9/._~!$&'()+,;=:@%*-]*$/.test(path)) return 'its path has characters that are not allowed in a path';
+  if (path.slice(0, -1).includes('*')) return '"*" is allowed only at the end of its path';
   if (/\/\.{0,2}(\/|$)/.test(path.replace(/\/\*?$/, ''))) return 'its path has an empty part, "." or ".."';
   return path.includes('%') ? 'its path has a "%"; write the character itself' : null;
 }

@@ -1,11 +1,11 @@
-// protocol/network.ts: what a sandbox may reach, as plain values, and what was decided about each attempt.
+// protocol/network.ts: what a sandbox may reach, as plain values, and the decision about each connection.
 // Invariant: no rule, no connection.
 
-/** `on`: the rules decide. `record`: what no rule covers is asked about and noted. `off`: nothing but loopback. */
+/** `on`: the rules decide. `record`: ags asks about hosts without a rule, and notes them. `off`: only loopback. */
 export const NETWORK_MODES = ['on', 'off', 'record'] as const;
 export type NetworkMode = (typeof NETWORK_MODES)[number];
 
-/** Where the page is served unless another port is asked for; nothing out of a sandbox is published there. */
+/** Default port of the page; sandboxes never publish on it. */
 export const SERVER_PORT = 7780;
 
 export interface NetworkRule {
@@ -13,9 +13,9 @@ export interface NetworkRule {
   /** One spelling only (host-name.ts): `github.com`, `*.npmjs.org` (every name below it, not itself), `10.1.2.3`, `::1`. */
   readonly host: string;
   readonly port: number;
-  /** Upper case; null: any. With methods or a path, the gateway has to look into the requests. */
+  /** Upper case; null: any. With methods or a path, the gateway must read the requests. */
   readonly methods: readonly string[] | null;
-  /** `/repos/acme/*`: `*` at the end stands for any rest; null: any. */
+  /** `/repos/acme/*`: a final `*` matches any rest; null: any. */
   readonly path: string | null;
   /** "built-in npm", "ags.yaml:12", "--allow", "ags allow". */
   readonly origin: string;
@@ -30,35 +30,35 @@ export interface TcpGrant {
   readonly origin: string;
 }
 
-/** A port of the sandbox that the user's loopback has too. */
+/** A port of the sandbox that is also reachable on the user's loopback. */
 export interface PublishedPort {
   readonly inside: number;
-  /** Taken if it is free; otherwise any free one. */
+  /** Used if it is free; otherwise any free port. */
   readonly outside: number;
 }
 
-/** Where a value is kept that nobody inside may read. */
+/** The host's source of a value that no program inside may read. */
 export type ValueSource =
   | { readonly env: string }
   | { readonly file: string }
   | { readonly command: readonly string[] }
   | { readonly keychain: string };
 
-/** A file of ours with the tokens of a log-in: they expire, and are renewed outside, by one process at a time. */
+/** A credential file with the tokens of a log-in. They expire; one process at a time renews them, outside. */
 export interface LoginSource {
   readonly login: string;
-  /** Whose: "claude". */
+  /** The agent: "claude". */
   readonly agent: string;
-  /** null: when they have expired, somebody has to log in again. */
+  /** null: once they expire, the user must log in again. */
   readonly refresh: TokenRefresh | null;
 }
 
 export interface TokenRefresh {
   readonly url: string;
   readonly clientId: string;
-  /** How the request is written; `form` if not given. */
+  /** Encoding of the request; the default is `form`. */
   readonly as?: 'form' | 'json';
-  /** Further fields that the server wants. */
+  /** Further fields that the server requires. */
   readonly more?: Readonly<Record<string, string>>;
 }
 
@@ -70,7 +70,7 @@ export interface UpstreamProxy {
   readonly auth: ValueSource | null;
   /** Patterns as in rules; null: every host. */
   readonly hosts: readonly string[] | null;
-  /** Who looks names up: we (and check the address), or the proxy. */
+  /** Resolver of names: ags, which checks the address, or the proxy. */
   readonly resolve: 'here' | 'there';
   readonly origin: string;
 }
@@ -82,7 +82,7 @@ export interface SecretRule {
   readonly port: number;
   /** Lower case. */
   readonly header: string;
-  /** The header is set to this on every request, with `{}` standing for the value; null: only the placeholder is replaced. */
+  /** Sets the header to this on every request, with `{}` for the value; null: only replaces the placeholder. */
   readonly send: string | null;
   /** The variable inside that holds the placeholder. */
   readonly env: string | null;
@@ -92,51 +92,51 @@ export interface SecretRule {
 }
 
 export interface NetworkLimits {
-  /** Open at one time. */
+  /** Open at the same time. */
   readonly connections: number;
-  /** New ones in a second, on average. */
+  /** New connections per second, on average. */
   readonly perSecond: number;
-  /** Sent out in all; null: no limit. */
+  /** Total bytes sent; null: no limit. */
   readonly bytesOut: number | null;
 }
 
 export interface NetworkPolicy {
   readonly mode: NetworkMode;
-  /** Names of built-in lists of rules, in force before `rules`. */
+  /** Names of built-in rule lists, which apply before `rules`. */
   readonly presets: readonly string[];
   readonly rules: readonly NetworkRule[];
-  /** Blocks of private and other special addresses that names may lead to: "10.1.0.0/16". */
+  /** Private and other special address blocks that names may resolve to: "10.1.0.0/16". */
   readonly addresses: readonly string[];
   readonly tcp: readonly TcpGrant[];
   readonly publish: readonly PublishedPort[];
   readonly upstreams: readonly UpstreamProxy[];
-  /** "127.0.0.1:53"; empty: those of this machine. */
+  /** "127.0.0.1:53"; empty: the name servers of this machine. */
   readonly dns: readonly string[];
   readonly limits: NetworkLimits;
-  /** How long a connection waits for a person in `record`. */
+  /** How long a connection waits for an answer in mode `record`. */
   readonly askSeconds: number;
 }
 
-/** How a connection came to the gateway. */
-/** The first of the addresses that stand for names where containers ask; in a sandbox they are of its loopback. */
+/** First address that stands for an allowed name in the egress network; in a sandbox such addresses are on loopback. */
 export const FIRST_CONTAINER_NAME = '100.64.1.1';
 
+/** How a connection reached the gateway. */
 export type Entrance = 'connect' | 'http' | 'socks5' | 'tls' | 'endpoint' | 'tcp' | 'name';
 
-/** One line of the decision log. Of what an agent sent there is a checked host name in it, and a path in one spelling. */
+/** One line of the decision log. The agent's part in it is a checked host name, and a path in one spelling. */
 export interface Decision {
   readonly at: string;
   readonly run: string;
   readonly by: Entrance;
   readonly host: string;
   readonly port: number;
-  /** Of a request that was looked into. */
+  /** Only for requests that the gateway read. */
   readonly method?: string;
   readonly path?: string;
   readonly verdict: 'allowed' | 'denied' | 'failed';
-  /** Which rule, or why none: a sentence part. */
+  /** The rule, or why there is none; part of a sentence. */
   readonly reason: string;
-  /** `evil.test` in record mode and nobody said yes: a rule would be needed. */
+  /** No rule covers the host and the ask was not answered with yes (mode `record`). */
   readonly unknown?: true;
   readonly address?: string;
   readonly program?: string;
@@ -144,3 +144,6 @@ export interface Decision {
   readonly bytesIn: number;
   readonly ms: number;
 }
+
+/** The registry of images whose name has no registry. */
+export const DOCKER_HUB = 'docker.io';

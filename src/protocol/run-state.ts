@@ -1,4 +1,4 @@
-// protocol/run-state.ts: the states of a run and the one table of moves between them. An illegal move is a bug.
+// protocol/run-state.ts: the states of a run and the one table of transitions. A transition that is not in it is a bug.
 export const RUN_STATES = [
   'queued',
   'preparing',
@@ -15,21 +15,21 @@ export type RunState = (typeof RUN_STATES)[number];
 
 const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ['preparing', 'stopped', 'failed'],
-  // A runner that was killed leaves one of these three; what it wrote can be reviewed all the same.
+  // A killed runner leaves one of these three states; its work can still be reviewed.
   preparing: ['running', 'failed', 'stopped', 'ready'],
   running: ['needs-you', 'ready', 'no-changes', 'failed', 'stopped'],
   'needs-you': ['running', 'ready', 'no-changes', 'failed', 'stopped'],
-  // An agent that has ended can be sent another message: it queues again.
+  // A message to an ended agent queues its task again.
   ready: ['ready', 'merged', 'discarded', 'queued'],
   'no-changes': ['discarded', 'queued'],
   failed: ['ready', 'discarded', 'queued'],
   stopped: ['ready', 'no-changes', 'discarded', 'queued'],
-  // A merge can be taken back.
+  // A merge can be undone.
   merged: ['ready', 'discarded', 'queued'],
   discarded: [],
 };
 
-/** Its runner is at work, or should be: if that is dead, the run was interrupted. */
+/** Whether a runner should be alive; if it is dead, the run was interrupted. */
 export function isUnderWay(state: RunState): boolean {
   return UNDER_WAY.has(state);
 }

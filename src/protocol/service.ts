@@ -1,6 +1,6 @@
-// protocol/service.ts: services beside a task, as data: what is configured, and what anybody can see of them while they run.
+// protocol/service.ts: services beside a task, as data: their configuration, and their state while they run.
 
-/** mysql is served by MariaDB, valkey by whichever of the two is there. `none` takes a service of an earlier layer away. */
+/** MariaDB serves mysql; valkey uses Valkey or Redis, whichever is installed. `none` removes a service of an earlier layer. */
 export const SERVICE_PRESETS = [
   'postgres',
   'mariadb',
@@ -23,15 +23,15 @@ export type ServicePresetName = Exclude<(typeof SERVICE_PRESETS)[number], 'none'
 
 /** One service after all layers are merged. */
 export interface ServiceConfig {
-  /** Its name inside, and what messages call it. */
+  /** Its host name inside, also used in messages. */
   readonly name: string;
-  /** null: `run` or `image` says what it is. */
+  /** null: `run` or `image` defines it. */
   readonly preset: ServicePresetName | null;
-  /** Its programs are those of this image; null: of this machine. */
+  /** The image that provides its programs; null: this machine. */
   readonly image: string | null;
-  /** Variables of its own. */
+  /** Variables of the service itself. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Directories of its own that it may write in and that do not last. */
+  /** Writable directories that start empty each time. */
   readonly scratch: readonly string[];
   /** For `sh -c`, or a program with its arguments. */
   readonly run: string | readonly string[] | null;
@@ -43,7 +43,7 @@ export interface ServiceConfig {
   readonly ports: readonly number[];
   /** Files of the project. */
   readonly seed: readonly string[];
-  /** Further variables for whoever uses it, with placeholders. */
+  /** Further variables for programs that use it, with placeholders. */
   readonly env: Readonly<Record<string, string>>;
   readonly ready: {
     readonly port: number | null;
@@ -54,25 +54,25 @@ export interface ServiceConfig {
   readonly origin: string;
 }
 
-/** `stopped`: whoever ran it is not running. */
+/** `stopped`: its task is not running. */
 export const SERVICE_STATES = ['starting', 'healthy', 'failed', 'stopped'] as const;
 export type ServiceState = (typeof SERVICE_STATES)[number];
 
-/** What the file of a run says about each of its services. */
+/** One service in the services file of a run. */
 export interface ServiceStatus {
   readonly name: string;
   /** Its preset, "image", "command" or "compose". */
   readonly kind: string;
   readonly state: ServiceState;
-  /** Where it is, inside. */
+  /** Its address inside. */
   readonly address: string;
   readonly ports: readonly number[];
   readonly url: string;
-  /** What opens it from inside, as argv; null: nothing that we know of. */
+  /** The command that opens a client inside, as argv; null: none is known. */
   readonly client: readonly string[] | null;
-  /** What its data stands on; null: on nothing. */
+  /** The layer below its data; null: none. */
   readonly layer: string | null;
-  /** Why it failed, in words, and its last lines. */
+  /** Why it failed, in words, with its last lines. */
   readonly why: string | null;
   readonly lines: readonly string[];
 }

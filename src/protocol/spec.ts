@@ -1,13 +1,13 @@
-// protocol/spec.ts: all that a backend needs to know to build one sandbox. A plain value: it can be printed, compared
-// and tested without starting anything.
-// Invariant: what is not in the spec does not exist inside.
+// protocol/spec.ts: everything a backend needs to build one sandbox, as a plain value that can be printed, compared and tested
+// without starting anything.
+// Invariant: a path, variable or listener that the spec does not name does not exist inside.
 
 export type HostPath = string & { readonly __host: true };
 export type SandboxPath = string & { readonly __sandbox: true };
 export const hostPath = (path: string): HostPath => path as HostPath;
 export const sandboxPath = (path: string): SandboxPath => path as SandboxPath;
 
-/** Mounts are made in order; a later one covers an earlier one. */
+/** Backends mount in this order; a later mount covers an earlier one. */
 export type Mount =
   | {
       readonly kind: 'bind';
@@ -15,8 +15,8 @@ export type Mount =
       readonly to: SandboxPath;
       readonly writable: boolean;
       /**
-       * A directory that is not writable is read through an overlay, so that sockets and pipes in it are dead. `may`: as it is
-       * where that cannot be done, because the user asked for it by name; `no`: as it is.
+       * A read-only directory is mounted through an overlay, which makes sockets and pipes in it useless. `may`: mount it directly
+       * where an overlay is impossible, because the user named it. `no`: always mount it directly.
        */
       readonly veil?: 'may' | 'no';
       readonly why: string;
@@ -33,7 +33,7 @@ export type Mount =
   | { readonly kind: 'proc' | 'dev'; readonly to: SandboxPath; readonly why: string }
   | {
       readonly kind: 'file';
-      /** Of a binary file each character is a byte. */
+      /** In a binary file each character is one byte. */
       readonly content: string;
       readonly binary?: boolean;
       readonly to: SandboxPath;
@@ -45,14 +45,14 @@ export type Mount =
 export type WorkspaceMount =
   | {
       readonly kind: 'overlay';
-      /** The project itself, or layers that stand for it. */
+      /** The project itself, or layers in its place. */
       readonly layers: readonly Layer[];
       /** Paths relative to the project that do not exist inside: secrets and sockets. */
       readonly hidden: readonly string[];
       readonly upper: HostPath;
       readonly work: HostPath;
     }
-  /** The same layers with the upper as the topmost read-only one: what capture looks at. */
+  /** The same layers with the upper on top, all read-only: capture reads this. */
   | {
       readonly kind: 'frozen-overlay';
       readonly layers: readonly Layer[];
@@ -66,7 +66,7 @@ export interface Layer {
   readonly identity: DirectoryIdentity;
 }
 
-/** Device and inode ("64768,131"). A path can be made to lead elsewhere after it was looked at; what is mounted must be this. */
+/** Device and inode ("64768,131"). A path can be redirected after its inspection; backends mount only this directory. */
 export type DirectoryIdentity = string;
 
 export interface Limits {
@@ -76,7 +76,7 @@ export interface Limits {
   readonly memoryBytes: number;
   readonly openFiles: number;
   readonly fileBytes: number;
-  /** What the sandbox may write in workspace and home together. */
+  /** Writes to workspace and home together. */
   readonly diskBytes: number;
   readonly tmpBytes: number;
   /** CPU seconds of any one process; null: no limit. */
@@ -94,42 +94,39 @@ export interface KernelRules {
   readonly unixSockets: boolean;
 }
 
-/**
- * What the sandbox sees of a network is its own loopback, always. With a gateway there are doors in it: sockets that somebody
- * outside listens at.
- */
+/** A sandbox has only its own loopback. A gateway adds listeners to it, which the runner answers. */
 export type SandboxNetwork =
   | { readonly kind: 'loopback' }
   | {
       readonly kind: 'gateway';
-      readonly doors: readonly Door[];
-      /** Connections into the sandbox can be asked for later (published ports). */
+      readonly listeners: readonly Listener[];
+      /** The runner may open connections into the sandbox later (published ports). */
       readonly reach: boolean;
     };
 
-export interface Door {
+export interface Listener {
   readonly name: string;
   readonly protocol: 'tcp' | 'udp';
-  /** IPv4, four numbers. */
+  /** IPv4 in dotted form. */
   readonly address: string;
   /** Below 1024 for UDP. */
   readonly port: number;
 }
 
-/** Whose programs a sandbox has. */
+/** The source of a sandbox's programs. */
 export type SandboxRoot =
-  /** Those of this machine, as mounts show them. */
+  /** Programs of the host, as the mounts show them. */
   | { readonly kind: 'host' }
-  /** Those of an image of the engine. It is read-only, and nothing that it says about itself counts. */
+  /** Programs of an engine's image. It is read-only, and its own settings are ignored. */
   | {
       readonly kind: 'image';
-      /** As the user named it. */
+      /** The name that the user gave. */
       readonly reference: string;
-      /** "sha256:…", which stands for exactly this image. */
+      /** "sha256:…", the ID of exactly this image. */
       readonly id: string;
-      /** Names of variables that the image sets: the first process must not have them. */
+      /** Names of variables that the image sets; the first process must not inherit them. */
       readonly variables: readonly string[];
-      /** Places that an engine would make writable by itself. */
+      /** Paths that an engine would make writable on its own. */
       readonly volumes: readonly string[];
     };
 
@@ -146,6 +143,6 @@ export interface SandboxSpec {
   readonly network: SandboxNetwork;
   readonly limits: Limits;
   readonly kernel: KernelRules;
-  /** Of the engine; null: the one that it takes by itself. The native backend has none. */
+  /** A runtime of the engine; null: its default. The native backend has none. */
   readonly runtime: string | null;
 }

@@ -1,28 +1,28 @@
-// protocol/task.ts: the two files that say what is. `task.json` holds the goal, `run.json` one execution of it.
+// protocol/task.ts: the two state files of a task. `task.json` holds the goal, `run.json` one execution of it.
 import { z } from 'zod';
 import { RUN_STATES } from './run-state.ts';
 
-/** What an agent was asked to do. */
+/** The work that an agent was given. */
 export const Goal = z.object({
   text: z.string(),
   agent: z.string().meta({ description: 'Its name, or "command".' }),
   command: z
     .array(z.string())
     .optional()
-    .meta({ description: 'For any other program: it gets the goal on its standard input.' }),
+    .meta({ description: 'A program that is not a known agent; it reads the goal from standard input.' }),
   model: z.string().optional(),
   interactive: z.boolean(),
   base: z.string().meta({ description: 'The commit it starts from.' }),
   origin: z.string().optional().meta({
     description:
-      'Of a task that began with what another one did: the commit that one started from. All of it is compared with this.',
+      'For a task that started from the result of another: the commit that the other one started from. Changes are compared with it.',
   }),
-  baseRef: z.string().nullable().meta({ description: 'The branch that commit was taken from, in full.' }),
+  baseRef: z.string().nullable().meta({ description: 'Full name of the branch of that commit.' }),
   maxSeconds: z.number().nullable(),
   maxCostMicros: z.number().nullable(),
   maxTurns: z.number().nullable(),
   parallel: z.number().default(4).meta({ description: 'How many agents may run at once.' }),
-  flags: z.record(z.string(), z.unknown()).meta({ description: 'What the command line asked for, as ConfigFlags.' }),
+  flags: z.record(z.string(), z.unknown()).meta({ description: 'Flags of the command line, as ConfigFlags.' }),
 });
 export type Goal = z.infer<typeof Goal>;
 
@@ -31,25 +31,25 @@ export const TaskFile = z.object({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
   name: z.string(),
   kind: z.enum(['exec', 'shell', 'agent']),
-  goal: Goal.optional().meta({ description: 'Of kind agent alone.' }),
+  goal: Goal.optional().meta({ description: 'Only for kind agent.' }),
   project: z.string().meta({ description: 'Absolute path of the project.' }),
   git: z.boolean(),
   command: z.array(z.string()),
-  attemptOf: z.string().optional().meta({ description: 'The first of several tasks that do one goal side by side.' }),
+  attemptOf: z.string().optional().meta({ description: 'The first of several parallel attempts at one goal.' }),
   createdAt: z.iso.datetime(),
   imported: z
     .object({
       at: z.iso.datetime(),
       file: z.string().meta({ description: 'The name of the file, without its directory.' }),
       format: z.number(),
-      name: z.string().meta({ description: 'What the task was called there.' }),
+      name: z.string().meta({ description: 'Name of the task on the machine that exported it.' }),
       exportedAt: z.iso.datetime(),
       merges: z
         .array(z.object({ kind: z.enum(['merge', 'undo']), branch: z.string(), commit: z.string(), at: z.string() }))
-        .meta({ description: 'Merges that were made there, oldest first.' }),
+        .meta({ description: 'Merges made on that machine, oldest first.' }),
     })
     .optional()
-    .meta({ description: 'Of a task that `ags import` has made.' }),
+    .meta({ description: 'Only for a task that `ags import` created.' }),
 });
 export type TaskFile = z.infer<typeof TaskFile>;
 
@@ -62,49 +62,49 @@ export const RunFile = z.object({
   needs: z
     .enum(NEEDS)
     .optional()
-    .meta({ description: 'Of one that needs somebody: an answer, a host to be allowed, or a look.' }),
+    .meta({ description: 'What the task needs from the user: an answer, a host to be allowed, or a review.' }),
   startedAtMs: z.number(),
   endedAtMs: z.number().optional(),
   exitCode: z.number().nullable(),
-  label: z.string().meta({ description: 'What isolation was in force, in words.' }),
+  label: z.string().meta({ description: 'The isolation in force, in words.' }),
   sandboxKey: z.string().optional().meta({
-    description: 'Names what decided its sandbox; `ags doctor --attack` keeps what it saw under such a name.',
+    description: 'Identifies the configuration of its sandbox; `ags doctor --attack` stores results under it.',
   }),
   workspace: z.enum(['overlay', 'copy']),
   backend: z
     .enum(['native', 'docker', 'podman'])
     .optional()
-    .meta({ description: 'What built its sandboxes; native if absent.' }),
+    .meta({ description: 'The backend of its sandboxes; native if absent.' }),
   far: z.string().optional().meta({
-    description: 'The address of the engine, if that was on another machine: what is looked at afterwards is here.',
+    description: 'The address of a remote engine. Inspections afterwards run on this machine.',
   }),
   image: z
     .object({ reference: z.string(), id: z.string() })
     .optional()
-    .meta({ description: 'The image that it stood on; the programs of the machine if absent.' }),
+    .meta({ description: 'The image that provided its programs; if absent, the host did.' }),
   hidden: z.array(z.string()),
   revealed: z.array(z.string()),
   base: z.string().nullable().meta({ description: 'The commit HEAD pointed at when the run started.' }),
   objectFormat: z.enum(['sha1', 'sha256']),
   runner: z.object({ pid: z.number(), startTicks: z.string() }),
   user: z.object({ uid: z.number(), gid: z.number() }),
-  /** Paths of the change set already taken or thrown away in an earlier review. */
+  /** Paths of the change set that an earlier review accepted or discarded. */
   settled: z.array(z.string()),
   ignoredDiscarded: z.boolean(),
-  /** Of agents alone: */
+  /** Only for agents: */
   number: z.number().optional().meta({ description: 'Which run of the task this is, from 1.' }),
   layers: z.array(z.string()).optional().meta({
-    description: 'Read-only directories that the workspace stands on, topmost first, in place of the project itself.',
+    description: 'Read-only layers of the workspace, topmost first, in place of the project itself.',
   }),
   begins: z.string().optional().meta({
     description:
-      'Of an imported task: the commit that its workspace is made from when it goes on, in place of the base of its goal.',
+      'For an imported task that continues: the commit its workspace is made from, in place of the base of its goal.',
   }),
-  session: z.string().nullable().optional().meta({ description: "The agent's own name for the conversation." }),
+  session: z.string().nullable().optional().meta({ description: "The agent's own ID of the conversation." }),
   turns: z
     .number()
     .optional()
-    .meta({ description: 'How often the agent was started: once, and once for each message.' }),
+    .meta({ description: 'Number of starts of the agent: one for the goal and one for each message.' }),
   result: z
     .object({
       commit: z.string(),
@@ -115,13 +115,14 @@ export const RunFile = z.object({
         .number()
         .nullable()
         .optional()
-        .meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
+        .meta({ description: 'Number of files that can run code; null: not determined.' }),
     })
     .nullable()
     .optional()
-    .meta({ description: 'What is on the branch of the task; null: it changed nothing.' }),
+    .meta({ description: 'The commit on the branch of the task; null: the agent changed nothing.' }),
   fetched: z.boolean().optional().meta({
-    description: 'False from the start of a turn until what it did has been brought out; it may have ended without.',
+    description:
+      'False from the start of a turn until its work has been brought out. An interrupted turn leaves it false.',
   }),
   used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
 });

@@ -1,28 +1,55 @@
-// queries/doing.ts: what an agent did last, in plain words. The words of the agent's are in them as they came: whoever shows them cleans them.
+// queries/doing.ts: describes an agent's last action in one line. The line contains unsanitized text from the agent: callers clean it.
 import type { Action } from '../protocol/agent-event.ts';
-import type { EventLine } from '../store/events.ts';
+import type { EventLine } from '../protocol/event.ts';
 
-/** null: nothing that anybody would call doing something. */
+/** null: the event is not an action. */
 export function doingWords(event: EventLine): string | null {
   switch (event.type) {
     case 'tool.started':
-      return short(actionWords(event['action'] as Action | undefined, text(event['tool'])));
+      return short(actionWords(event.action, text(event.tool)));
     case 'agent.said':
     case 'run.prepared':
-      return short(text(event['text']));
+      return short(text(event.text));
     case 'run.waiting':
-      return short(`Waits: ${text(event['why'])}`);
+      return short(`Waits: ${text(event.why)}`);
     case 'agent.waited':
-      return short(`Waits for its model: ${text(event['why'])}`);
+      return short(`Waits for its model: ${text(event.why)}`);
     case 'agent.asked':
-      return short(`Asks: ${text(event['question'])}`);
+      return short(`Asks: ${text(event.question)}`);
     case 'network.asked':
-      return short(`Wants to reach ${text(event['host'])}`);
+      return short(`Wants to reach ${text(event.host)}`);
     case 'message.sent':
       return 'Reads your message';
-    default:
+    case 'run.queued':
+    case 'run.moved':
+    case 'run.printed':
+    case 'run.noticed':
+    case 'run.started':
+    case 'run.ended':
+    case 'run.imported':
+    case 'turn.ended':
+    case 'agent.started':
+    case 'agent.thought':
+    case 'agent.used':
+    case 'agent.finished':
+    case 'agent.printed':
+    case 'tool.finished':
+    case 'hook.decided':
+    case 'network.denied':
+    case 'network.limit-reached':
+    case 'service.seeding':
+    case 'service.healthy':
+    case 'service.failed':
+    case 'changes.captured':
+    case 'merge.done':
+    case 'merge.undone':
+    case 'review.taken':
+    case 'review.dropped':
+    case 'events.lost':
       return null;
   }
+  // An event that a newer ags wrote.
+  return null;
 }
 
 function actionWords(action: Action | undefined, tool: string): string {

@@ -1,43 +1,42 @@
-// queries/list.ts: tasks as people see them: what state each is in, and whether somebody should look at it.
-// Invariant: what cannot be looked into counts as changed. Nobody's work is lost because it could not be read.
+// queries/list.ts: tasks as users see them: the state of each, and whether it needs attention.
+// Invariant: a workspace that cannot be read counts as changed, so no work is lost because of a read error.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FAR_MEMO } from '../sandbox/backend.ts';
+import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
 import { isUnderWay, type RunState } from '../protocol/run-state.ts';
-import type { EventLine } from '../store/events.ts';
+import type { EventLine } from '../protocol/event.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/watch/disk-usage.ts';
 import { attackedOf, type AttackedBefore } from '../store/attacked.ts';
 import { readChecks } from '../store/checks.ts';
-import { pendingMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** The states of a run; "interrupted": its runner was killed; "damaged": its files cannot be read. */
+/** The states of a run. "interrupted": its runner was killed. "damaged": its files cannot be read. */
 export type ShownState = RunState | 'interrupted' | 'damaged';
 
 export interface ChangeCounts {
-  /** Files that nobody has decided about yet. */
+  /** Unreviewed files. */
   readonly files: number;
-  /** Of these, files that would run on this machine or in CI; null: nobody has looked. */
+  /** How many of them would run on the host or in CI; null: not counted yet. */
   readonly risky: number | null;
 }
 
-/** The last checks of what the task did; null: there were none since. */
+/** The last checks of the task's result. */
 export interface ChecksRow {
   readonly state: 'running' | 'passed' | 'failed' | 'ended';
-  /** How many have passed, and of how many. */
   readonly passed: number;
+  /** How many checks there are. */
   readonly of: number;
-  /** The one that runs, or the first that failed. */
+  /** The running check, or the first failed one. */
   readonly name: string | null;
-  /** Of one that failed: the line that tells why. */
+  /** The output line that shows why the check failed. */
   readonly line: string | null;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
-  /** They are about this tree, and no other. */
+  /** The git tree that was checked. The result counts for no other tree. */
   readonly tree: string;
 }
 
@@ -51,21 +50,21 @@ export interface TaskRow {
   readonly endedAtMs: number | null;
   readonly exitCode: number | null;
   readonly label: string | null;
-  /** It has changes that are not decided about. */
+  /** It has unreviewed changes. */
   readonly changed: boolean;
-  /** Known once somebody has begun to review them. */
+  /** null: not counted yet; a review counts them. */
   readonly changes: ChangeCounts | null;
   readonly live: boolean;
-  /** It has ended, and has changes. */
+  /** It has ended with unreviewed changes. */
   readonly needsReview: boolean;
-  /** What an agent was asked to do; null for commands. */
+  /** null for commands. */
   readonly goal: string | null;
   readonly agent: string | null;
   readonly costMicros: number | null;
-  /** The last thing that a running agent did or said. */
+  /** The last action or message of a running agent. */
   readonly doing: EventLine | null;
   readonly checks: ChecksRow | null;
-  /** How a sandbox like its own fared under `ags doctor --attack`; null: none was attacked. */
+  /** The result of `ags doctor --attack` for a sandbox with the same settings; null: none was attacked. */
   readonly attacked: AttackedBefore | null;
   readonly sizeBytes?: number;
 }
@@ -78,12 +77,10 @@ export interface Listing {
   readonly project: string | null;
 }
 
-export async function listTasks(world: World, options: { all: boolean; size: boolean }): Promise<Listing> {
-  const project = await currentProject(world);
-  const cutOff = pendingMerges(world.stateDir);
-  if (cutOff.length > 0) await (await import('../merge/move-branch.ts')).recoverMoves(world, cutOff);
-  // A task that is just being made, or removed, is nobody's business yet; `ags cleanup` knows when it is too old for that.
-  const entries = (await readEntries(world.stateDir)).filter((entry) => entry.kind !== 'partial');
+export async function listTasks(context: HostContext, options: { all: boolean; size: boolean }): Promise<Listing> {
+  const project = await currentProject(context);
+  // A partial task is being created or removed. `ags cleanup` removes it once it is too old for that.
+  const entries = (await readEntries(context.stateDir)).filter((entry) => entry.kind !== 'partial');
   const here = entries.filter((entry) => project === null || projectOf(entry) === project);
   const elsewhere = entries.filter((entry) => !here.includes(entry));
   const shown = options.all ? [here, elsewhere] : [here];
@@ -127,7 +124,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
   return {
     name: task.name,
     state: underWay && !live ? 'interrupted' : run.state,
-    reason: underWay && !live ? 'ags was killed while it ran.' : (run.reason ?? null),
+    reason: underWay && !live ? 'ags was killed while the task ran.' : (run.reason ?? null),
     project: task.project,
     command: task.command,
     startedAtMs: run.startedAtMs,
@@ -147,7 +144,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
   };
 }
 
-/** Of an earlier result they say nothing any more. */
+/** null: there are no checks, or they belong to an earlier result. */
 function checksRow({ run, paths }: StoredTask): ChecksRow | null {
   const file = readChecks(paths);
   if (file === null || isUnderWay(run.state)) return null;
@@ -193,12 +190,12 @@ function inOrder(rows: readonly TaskRow[]): TaskRow[] {
   return rows.toSorted(compareRows);
 }
 
-/** Who needs a person, then what went wrong, what waits for a review, what runs, what waits its turn, the rest; the latest first in each. */
+/** Orders by rank; the latest task comes first within a rank. */
 export function compareRows(a: TaskRow, b: TaskRow): number {
   return rankOf(a) - rankOf(b) || b.startedAtMs - a.startedAtMs;
 }
 
-/** 0: needs a person now. 1: went wrong. 2: waits for a review. 3: runs. 4: waits its turn. 5: nobody has to look. */
+/** 0: needs the user now. 1: failed. 2: waits for a review. 3: running. 4: queued. 5: needs no attention. */
 export function rankOf(row: TaskRow): 0 | 1 | 2 | 3 | 4 | 5 {
   if (row.live) return row.state === 'needs-you' ? 0 : row.state === 'queued' ? 4 : 3;
   if (row.goal !== null && (row.state === 'failed' || row.state === 'interrupted')) return 1;
@@ -220,11 +217,11 @@ const DOING = new Set([
   'agent.asked',
 ]);
 
-/** Null: nobody has counted them. */
+/** null: not counted yet. */
 function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
   if (run.fetched === false) return null;
   if (!existsSync(paths.changes)) {
-    // What is on its branch has been counted.
+    // The runner counted the files when it brought them onto the branch.
     if (task.goal === undefined || run.result === undefined || isUnderWay(run.state)) return null;
     return { files: run.result?.files ?? 0, risky: run.result == null ? 0 : (run.result.risky ?? null) };
   }
@@ -238,11 +235,11 @@ function countChanges({ task, paths, run }: StoredTask): ChangeCounts | null {
 
 async function isTouched({ task, run, paths }: StoredTask): Promise<boolean> {
   try {
-    // What it wrote is still on another machine.
-    if (existsSync(join(paths.runDir, FAR_MEMO))) return true;
+    // Its files are still on a remote engine.
+    if (existsSync(join(paths.runDir, REMOTE_MEMO))) return true;
     if (run.workspace === 'overlay')
       return existsSync(paths.upper) && readdirSync(paths.upper).some((name) => name !== '.git' || !task.git);
-    // Until the copy is complete nothing runs in it, and it differs from the project only by what is still missing.
+    // Nothing runs in an incomplete copy. It differs from the project only by the files that are still missing.
     if (run.state === 'preparing') return false;
     const { listCopy } = await import('../results/list-copy.ts');
     const hidden = new Set(run.hidden);

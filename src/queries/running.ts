@@ -1,5 +1,5 @@
-// queries/running.ts: sandboxes that are going on, and how to talk to them.
-// Invariant: a sandbox that ends while it is talked to is left out, never an error.
+// queries/running.ts: finds running tasks and sends requests to their runners.
+// Invariant: a task that ends during a request is left out; it never causes an error.
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import type { NetworkMode, NetworkRule } from '../protocol/network.ts';
@@ -7,9 +7,9 @@ import { callControl } from '../lib/process/control.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries } from './entries.ts';
 import { findTask } from './find-task.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** What a runner understands, and what it answers. */
+/** The requests that a runner understands, with its answers. */
 export interface ControlAnswers {
   'add-rules': { readonly added: number };
   rules: { readonly rules: readonly NetworkRule[]; readonly mode: NetworkMode };
@@ -30,22 +30,21 @@ export type ControlRequest =
   | { readonly do: 'rules' }
   | { readonly do: 'asks' };
 
-/** Of this project, or of all. */
-export async function runningTasks(world: World, where: 'here' | 'everywhere'): Promise<StoredTask[]> {
-  const project = where === 'everywhere' ? null : await currentProject(world);
-  return (await readEntries(world.stateDir)).flatMap((entry) => {
-    if (entry.kind !== 'whole' || !isGoingOn(entry.stored)) return [];
+export async function runningTasks(context: HostContext, where: 'here' | 'everywhere'): Promise<StoredTask[]> {
+  const project = where === 'everywhere' ? null : await currentProject(context);
+  return (await readEntries(context.stateDir)).flatMap((entry) => {
+    if (entry.kind !== 'whole' || !isRunning(entry.stored)) return [];
     return project === null || entry.stored.task.project === project ? [entry.stored] : [];
   });
 }
 
-export async function runningTask(world: World, name: string): Promise<StoredTask> {
-  const task = await findTask(world, name);
-  if (isGoingOn(task)) return task;
-  throw new AgsError('task.not-found', `${task.task.name} is not running.`, { hint: 'What runs: ags list' });
+export async function runningTask(context: HostContext, name: string): Promise<StoredTask> {
+  const task = await findTask(context, name);
+  if (isRunning(task)) return task;
+  throw new AgsError('task.not-found', `${task.task.name} is not running.`, { hint: 'List running tasks: ags list' });
 }
 
-/** null: it has ended, or is not able to answer yet. */
+/** null: the task has ended, or its runner does not listen yet. */
 export async function ask<R extends ControlRequest>(
   task: StoredTask,
   request: R,
@@ -55,6 +54,6 @@ export async function ask<R extends ControlRequest>(
 
 const ANSWER_MS = 3000;
 
-function isGoingOn({ run, live }: StoredTask): boolean {
+function isRunning({ run, live }: StoredTask): boolean {
   return live && isUnderWay(run.state);
 }

@@ -1,11 +1,11 @@
-// queries/search.ts: tasks by words: in what they are called and were asked, then in what their agents said and did.
+// queries/search.ts: finds tasks by words in their names and goals, then in their event logs.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { taskPaths } from '../store/layout.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** Ids of those that have all of the words. The end of a log is looked through, not more of it than is read in a moment. */
+/** Returns the IDs of tasks that contain all words. Searches only the end of each log, within a byte budget, to stay fast. */
 export function searchTasks(
-  world: World,
+  context: HostContext,
   tasks: readonly { readonly id: string; readonly title: string; readonly agent: string | null }[],
   query: string,
 ): Set<string> {
@@ -21,7 +21,7 @@ export function searchTasks(
         const known = `${task.id} ${task.title} ${task.agent ?? ''}`.toLowerCase();
         if (words.every((word) => known.includes(word))) return true;
         if (budget <= 0) return false;
-        const log = endOf(taskPaths(world.stateDir, task.id).events, Math.min(budget, TASK_BYTES));
+        const log = endOf(taskPaths(context.stateDir, task.id).events, Math.min(budget, TASK_BYTES));
         budget -= log.length;
         const text = `${known} ${log.toLowerCase()}`;
         return words.every((word) => text.includes(word));
@@ -44,7 +44,7 @@ function endOf(file: string, bytes: number): string {
       closeSync(fd);
     }
   } catch {
-    // It has just been removed, or has not said anything yet.
+    // The task was just removed, or has no log yet.
     return '';
   }
 }

@@ -1,7 +1,7 @@
-// queries/show.ts: how one task stands, as facts.
+// queries/show.ts: the facts about one task that `ags show` prints.
 import { count } from '../lib/units.ts';
 import { eachEvent } from '../store/follow-events.ts';
-import type { EventLine } from '../store/events.ts';
+import type { EventLine } from '../protocol/event.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { TaskRow } from './list.ts';
 
@@ -12,7 +12,7 @@ export interface TaskFacts {
   readonly goal: string | null;
   readonly agent: string | null;
   readonly project: string;
-  /** Where it came from; null: it was started here. */
+  /** Where the task was imported from; null: it was started here. */
   readonly imported: string | null;
   readonly base: string | null;
   readonly branch: string | null;
@@ -23,12 +23,12 @@ export interface TaskFacts {
   readonly used: string | null;
   readonly changes: string | null;
   readonly checks: TaskRow['checks'];
-  /** Hosts that were refused. */
+  /** Hosts that the gateway refused. */
   readonly denied: readonly string[];
   readonly sandbox: string;
   readonly attacked: TaskRow['attacked'];
   readonly image: string | null;
-  /** The last thing that the agent said. */
+  /** The agent's last message. */
   readonly lastWord: EventLine | null;
 }
 
@@ -36,7 +36,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
   const denied = new Set<string>();
   let lastWord: EventLine | null = null;
   eachEvent(paths.events, (event) => {
-    if (event.type === 'network.denied') denied.add(`${String(event['host'])}:${String(event['port'])}`);
+    if (event.type === 'network.denied') denied.add(`${event.host}:${event.port}`);
     if (event.type === 'agent.said') lastWord = event;
   });
   const { goal } = task;
@@ -75,9 +75,9 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
 
 function importedText({ at, file, name, format, merges }: NonNullable<StoredTask['task']['imported']>): string {
   const day = (time: string): string => time.slice(0, 16).replace('T', ' ');
-  const made = merges.map((one) => `${one.kind === 'merge' ? 'merged into' : 'taken back from'} ${one.branch}`);
+  const made = merges.map((one) => `${one.kind === 'merge' ? 'merged into' : 'undone on'} ${one.branch}`);
   const there = made.length === 0 ? '' : `; there it was ${made.join(', ')}`;
-  return `${day(at)} from ${file} (format ${format}), where it was called ${name}${there}`;
+  return `${day(at)} from ${file} (format ${format}), originally named ${name}${there}`;
 }
 
 export function usedText(used: NonNullable<StoredTask['run']['used']>): string {

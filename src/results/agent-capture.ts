@@ -1,4 +1,4 @@
-// results/agent-capture.ts: an agent's result in the form that a review reads: the changed files as a tree, and what is gone.
+// results/agent-capture.ts: converts an agent's result into the capture that a review reads: the changed files as a tree, and the deletions.
 import type { Refusal } from '../protocol/changes.ts';
 import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
@@ -11,7 +11,7 @@ export interface Counted {
   readonly removed: number;
 }
 
-/** `result` is null where the two trees are the same. */
+/** `result` is null if the two trees are equal. */
 export async function captureFrom(
   { paths: { staging } }: { readonly paths: Pick<TaskPaths, 'staging'> },
   agent: AgentResult & { readonly refused: readonly Refusal[] },
@@ -27,7 +27,7 @@ export async function captureFrom(
     deleted,
     removedDirs: await goneDirectories(staging, tree, deleted),
     refused: agent.refused,
-    // What the project ignores is no part of the work, and stays in the sandbox.
+    // Files that the project ignores are not part of the work and stay in the sandbox.
     ignored: { written: [], deleted: [], bytes: 0 },
     withIgnored: true,
     agent: { base, commit, tree, earlier, notKept, by },

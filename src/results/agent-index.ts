@@ -1,5 +1,5 @@
-// results/agent-index.ts: which files of an agent's workspace make up its work, and which do not. Pure.
-// Names are bytes here, one character for each: what is not UTF-8 must be named to be left out.
+// results/agent-index.ts: decides which files of an agent's workspace are part of its work. Pure.
+// Names are latin1 strings here, one character per byte, because a name that is not UTF-8 must still be named to be left out.
 import { isUtf8 } from 'node:buffer';
 import type { Refusal } from '../protocol/changes.ts';
 import { inspectName } from '../review/names.ts';
@@ -14,26 +14,26 @@ export interface Entry {
 export interface Facts {
   readonly head: string | null;
   readonly headTree: string | null;
-  /** Of the agent's last commit, or of the base where that cannot be read; by path, one character for each byte. */
+  /** Entries of the agent's last commit by path, or of the base if that commit cannot be read. */
   readonly tip: ReadonlyMap<string, Entry>;
   readonly base: ReadonlyMap<string, Entry>;
-  /** Not in the workspace any more. */
+  /** Paths that the workspace no longer has. */
   readonly gone: ReadonlySet<string>;
-  /** In the workspace, and in no commit; known for a copy alone. */
+  /** Paths that are in the workspace and in no commit; filled only for a copy. */
   readonly others: readonly string[];
 }
 
 export interface IndexPlan {
   /** Entries to set, or to remove (null), before anything is read from the workspace. */
   readonly set: ReadonlyMap<string, Entry | null>;
-  /** Paths to read from the workspace; those that are not there are removed. */
+  /** Paths to read from the workspace; missing ones are removed from the index. */
   readonly add: readonly string[];
   readonly refused: readonly Refusal[];
 }
 
-/** From the agent's last commit to its workspace, path by path. Names are bytes here: one character for each. */
+/** Plans how the index gets from the agent's last commit to its workspace, path by path. */
 export function planIndex(given: {
-  /** Paths that did not exist inside. */
+  /** Paths that the sandbox did not have. */
   hidden: readonly string[];
   workspace: 'overlay' | 'copy';
   listing: UpperListing;
@@ -49,7 +49,7 @@ export function planIndex(given: {
   const hidden = new Set(given.hidden.map(bytesOf));
   const submodules = new Set([...base].filter(([, { mode }]) => mode === GITLINK).map(([path]) => path));
   const inSubmodule = (path: string): string | undefined => ancestors(path).find((dir) => submodules.has(dir));
-  // What the agent's own commits changed is read again: the workspace may have gone on, or back.
+  // Paths that the agent's own commits changed are read again: the workspace may have moved on, or back.
   const changed = new Set([...tip.keys(), ...base.keys()].filter((path) => !same(tip.get(path), base.get(path))));
   for (const path of changed) {
     const now = tip.get(path);
@@ -64,14 +64,14 @@ export function planIndex(given: {
       refused.add(textOf(path), problem);
     }
   }
-  // A pipe, or a directory that may not be read: what git knows of it stays as it was committed.
+  // Git cannot read a pipe or a closed directory, so such a path keeps its committed state.
   const closed = new Set(listing.refused.map(({ path }) => bytesOf(path)).filter((path) => !written.has(path)));
   const isClosed = (path: string): boolean => closed.has(path) || ancestors(path).some((dir) => closed.has(dir));
   for (const path of gone)
     if (!isClosed(path) && !hidden.has(path) && tip.get(path)?.mode !== GITLINK && !set.has(path)) set.set(path, null);
   for (const directory of listing.directories.map(bytesOf))
     if (tip.has(directory) && tip.get(directory)?.mode !== GITLINK) set.set(directory, null);
-  // In a copy nobody has listed them. Where git knows of a file or a link, and there are others below it, it is a directory now.
+  // A copy has no listing of directories. A path that git knows as a file or link is a directory now if other files lie below it.
   for (const directory of new Set(facts.others.flatMap((path) => ancestors(path))))
     if (tip.has(directory) && tip.get(directory)?.mode !== GITLINK && !set.has(directory)) set.set(directory, null);
   const add: string[] = [];
@@ -102,7 +102,7 @@ function problemOf(path: string, isScratch: (path: string) => boolean): string |
   return inspectName(text).refuse ?? (isScratch(text) ? SCRATCH : null);
 }
 
-/** One line for a directory full of them would do; a list has an end. */
+/** Bounded, so that a hostile workspace cannot make the list endless. */
 class Refused {
   readonly #found = new Map<string, string>();
   add(path: string, reason: string): void {
@@ -121,7 +121,7 @@ export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Bytes that are no text are shown as escapes; such a path is only ever refused. */
+/** Escapes bytes that are not text; a path with such bytes is always refused. */
 export function textOf(bytes: string): string {
   const name = Buffer.from(bytes, 'latin1');
   return isUtf8(name)

@@ -1,6 +1,6 @@
-// results/agent-tree.ts: what an agent left, committed or not, as one tree; asked of git in a throw-away sandbox.
-// Invariant: the host lists names and types by descriptor. The agent's git directory is read inside only, through a git directory
-// of ours with settings of ours; nothing of the agent's is written, so it finds its work as it left it.
+// results/agent-tree.ts: writes an agent's work, committed or not, as one tree, with git in a throw-away sandbox.
+// Invariant: the host lists only names and types, by descriptor. The agent's git directory is read only inside that sandbox, through a
+// git directory of ours with our own settings. Nothing of the agent's is written, so the agent finds its work unchanged.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { giveTree } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import { realFile } from '../git/copy-real.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { inspectName } from '../review/names.ts';
 import { ancestors } from '../review/order.ts';
 import { listUpper, type UpperEntry, type UpperListing } from '../review/upper.ts';
@@ -17,35 +17,35 @@ import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { bytesOf, planIndex, textOf, type Entry, type Facts, type IndexPlan } from './agent-index.ts';
 import { askIgnored, captureGit, findPipes, GIT_ENV } from './capture.ts';
-import type { Ask } from '../run/inspection.ts';
+import type { Inspect } from '../run/inspection.ts';
 import { asCopied, pipesForRules, sizesInCopy } from './list-copy.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** Where the agent's git directory and the objects of the user's repository are shown. */
+/** Mount points of the agent's git directory and of the user's object stores in the inspection. */
 export const AGENT_GIT = '/run/ags/agent-git';
 export const agentStore = (i: number): string => `/run/ags/stores/${i}`;
 
 export interface AgentTree {
-  /** The agent's last commit; null: there is none that can be read. */
+  /** The agent's last commit; null if none can be read. */
   readonly head: string | null;
   readonly headTree: string | null;
   readonly tree: string;
   readonly refused: readonly Refusal[];
-  /** Pipes in place of rules, which git would read wherever it looks at files. */
+  /** Named pipes in place of rule files, at which git would wait forever. */
   readonly pipes: readonly string[];
-  /** Paths that are not part of the work, in the tree of any commit. */
+  /** True for a path that may not be part of the work, in the tree of any commit. */
   wrong(path: string, mode: string): boolean;
 }
 
 export interface AgentTreeInput {
-  readonly world: World;
+  readonly context: HostContext;
   readonly task: StoredTask;
   readonly repository: Repository;
   readonly base: string;
   readonly scratch: readonly string[];
   readonly stores: number;
   readonly outDir: string;
-  readonly ask: Ask;
+  readonly ask: Inspect;
 }
 
 export async function readAgentTree(input: AgentTreeInput): Promise<AgentTree> {
@@ -63,10 +63,18 @@ export async function readAgentTree(input: AgentTreeInput): Promise<AgentTree> {
   const untracked = plan.add.filter((path) => !facts.tip.has(path));
   const ignored = new Set(
     (
-      await askIgnored(input.world, input.task, input.ask, input.outDir, input.repository, untracked.map(textOf), pipes)
+      await askIgnored(
+        input.context,
+        input.task,
+        input.ask,
+        input.outDir,
+        input.repository,
+        untracked.map(textOf),
+        pipes,
+      )
     ).map(bytesOf),
   );
-  // What setup commands have made lies below an overlay; in a copy it is among the agent's files.
+  // Files from setup commands lie in a layer below an overlay; in a copy they are among the agent's files.
   const made =
     workspace === 'copy'
       ? asCopied(
@@ -81,7 +89,7 @@ export async function readAgentTree(input: AgentTreeInput): Promise<AgentTree> {
   return { head: facts.head, headTree: facts.headTree, tree, refused: plan.refused, pipes, wrong };
 }
 
-/** A git directory of ours that finds the agent's objects and the user's, and knows where a shallow history ends. */
+/** Makes a git directory of ours that finds the agent's objects and the user's, and knows where a shallow history ends. */
 function prepareGit({ task, repository, outDir, stores }: AgentTreeInput): void {
   const git = captureGit(task, outDir);
   writeFileSync(
@@ -93,7 +101,7 @@ function prepareGit({ task, repository, outDir, stores }: AgentTreeInput): void 
   giveTree(git, task.run.user);
 }
 
-/** What the layers below hold is git's business: of the upper, what was written is all that has to be known. */
+/** Lists written files only: git itself compares with the layers below. */
 function listWritten({ task, outDir }: AgentTreeInput): UpperListing {
   if (task.run.workspace === 'copy')
     return { entries: [], directories: [], removed: [], refused: pipesForRules(task.paths.copy) };
@@ -109,18 +117,18 @@ function listWritten({ task, outDir }: AgentTreeInput): UpperListing {
   return { ...listing, refused: listing.refused.filter(({ path }) => path !== '.git') };
 }
 
-// The agent's HEAD and refs through our own settings. A pipe in place of a file, or an object that cannot be read, costs
-// the agent's commits, not its work: everything is read again without them.
+// Reads the agent's HEAD and refs with our own settings. If a pipe stands in place of a file, or an object cannot be read,
+// everything is read again without the agent's commits: the commits are lost, the files are not.
 const FACTS = `
 umask 077
 base=$1; head=-; tree=-
 if [ "$2" = with ] && [ -f ${AGENT_GIT}/HEAD ]; then
   cp -- ${AGENT_GIT}/HEAD "$GIT_DIR/HEAD" && rm -rf "$GIT_DIR/refs" && ln -s ${AGENT_GIT}/refs "$GIT_DIR/refs" || exit 3
   if [ -f ${AGENT_GIT}/packed-refs ]; then ln -sf ${AGENT_GIT}/packed-refs "$GIT_DIR/packed-refs" || exit 3; fi
-  head=$(timeout 60 git rev-parse -q --verify 'HEAD^{commit}'); said=$?
-  # Who was killed has not said that there is none.
-  [ $said -le 128 ] || exit $said
-  [ $said = 0 ] || head=-
+  head=$(timeout 60 git rev-parse -q --verify 'HEAD^{commit}'); code=$?
+  # A git that was killed has not said that there is no commit.
+  [ $code -le 128 ] || exit $code
+  [ $code = 0 ] || head=-
   if [ "$head" != - ]; then tree=$(timeout 60 git rev-parse -q --verify "$head^{tree}") || exit; fi
 else
   rm -rf "$GIT_DIR/refs" "$GIT_DIR/packed-refs"; mkdir -p "$GIT_DIR/refs"; echo 'ref: refs/heads/none' > "$GIT_DIR/HEAD"
@@ -135,7 +143,7 @@ if [ "$3" = copy ]; then git ls-files -o -z; fi`;
 
 async function readFacts(input: AgentTreeInput, cover: readonly string[]): Promise<Facts> {
   const { ask, task, base } = input;
-  const question = (how: 'with' | 'without'): Promise<Buffer> =>
+  const readWith = (how: 'with' | 'without'): Promise<Buffer> =>
     ask({
       argv: ['sh', '-c', FACTS, 'sh', base, how, task.run.workspace],
       input: Buffer.alloc(0),
@@ -144,8 +152,8 @@ async function readFacts(input: AgentTreeInput, cover: readonly string[]): Promi
       maxBytes: 1024 ** 3,
       deadlineMs: 8 * 60_000,
     });
-  const answer = await question('with').catch((error: unknown) => {
-    if (error instanceof AgsError && error.code === 'capture.refused') return question('without');
+  const answer = await readWith('with').catch((error: unknown) => {
+    if (error instanceof AgsError && error.code === 'capture.refused') return readWith('without');
     throw error;
   });
   return parseFacts(answer);
@@ -154,7 +162,7 @@ async function readFacts(input: AgentTreeInput, cover: readonly string[]): Promi
 function parseFacts(answer: Buffer): Facts {
   const words = answer.toString('latin1').split('\0');
   const sections: string[][] = [[]];
-  // Only a section ends in two of them: no name is empty.
+  // An empty word ends a section: no name is empty.
   for (const word of words)
     if (word === '') sections.push([]);
     else sections.at(-1)?.push(word);
@@ -187,7 +195,7 @@ function sizesOf(written: readonly UpperEntry[], taken: ReadonlySet<string>): { 
   return written.map(({ path, bytes }) => ({ path: bytesOf(path), bytes })).filter(({ path }) => taken.has(path));
 }
 
-/** Names are bytes: one character for each. */
+/** Paths are latin1 strings, one character per byte. */
 function checkSizes(some: readonly { readonly path: string; readonly bytes: number }[]): void {
   const large = some.find((entry) => entry.bytes > MAX_FILE);
   if (large !== undefined)
@@ -197,7 +205,7 @@ function checkSizes(some: readonly { readonly path: string; readonly bytes: numb
       { hint: 'Have the agent delete it, or add it to .gitignore: ags send' },
     );
   if (some.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_TOTAL)
-    throw new AgsError('capture.refused', `The changes are more than ${formatSize(MAX_TOTAL)} in all.`);
+    throw new AgsError('capture.refused', `The changes are more than ${formatSize(MAX_TOTAL)} in total.`);
 }
 
 const MAX_FILE = 2 * 1024 ** 3;

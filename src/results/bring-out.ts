@@ -1,7 +1,7 @@
-// results/bring-out.ts: what an agent did, committed or not, onto the branch ags/<task> of the user's repository.
-// Invariant: objects leave the sandbox as one checked pack, are looked at in our own staging, and only then reach the repository,
-// named by full id. HEAD, index, work tree and every other ref of the user stay as they are. Whatever fails, the
-// task keeps the work, and it can be tried again.
+// results/bring-out.ts: puts an agent's work, committed or not, onto the branch ags/<task> of the user's repository.
+// Invariant: objects leave the sandbox as one checked pack, are judged in our own staging, and only then reach the repository,
+// named by full id. HEAD, index, work tree and every other ref of the user stay unchanged. If a step fails, the task keeps
+// the work and the next call tries again.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -12,7 +12,7 @@ import { BROUGHT_LIMITS, judgeHistory, requireWhole } from '../git/staging/broug
 import { oneLine, readCommit, signature, withTrailers, writeCommit, type Person } from '../git/commit-text.ts';
 import { realFile } from '../git/copy-real.ts';
 import { stagingGit } from '../git/host-git.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { objectStores } from '../git/object-stores.ts';
 import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
 import { createStaging, receivePack } from '../git/staging/staging.ts';
@@ -21,10 +21,10 @@ import type { StoredTask } from '../store/tasks.ts';
 import { AGENT_GIT, agentStore, gitEnv, readAgentTree, type AgentTree } from './agent-tree.ts';
 import { captureFrom } from './agent-capture.ts';
 import { readCapture } from './capture.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
-import { onceMore, openQuestions, type Ask } from '../run/inspection.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
+import { onceMore, openInspections, type Inspect } from '../run/inspection.ts';
 import { repositoryAt } from '../run/project.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
 export interface BroughtOut {
   readonly commit: string;
@@ -36,33 +36,37 @@ export interface BroughtOut {
 export interface BringOutDetails {
   readonly agentTitle: string;
   readonly agentEmail: string;
-  /** Patterns as in .gitignore: the agent's own files, which are not part of its work. */
+  /** Patterns as in .gitignore for the agent's own files, which are not part of its work. */
   readonly scratch: readonly string[];
 }
 
-/** null: the agent changed nothing. The branch of the task in the user's repository is at `commit` afterwards. */
-export function bringOut(world: World, stored: StoredTask, details: BringOutDetails): Promise<BroughtOut | null> {
-  return tellDiskTrouble(world, async () => {
+/** Leaves the task's branch in the user's repository at `commit`. Returns null if the agent changed nothing. */
+export function bringOut(
+  context: HostContext,
+  stored: StoredTask,
+  details: BringOutDetails,
+): Promise<BroughtOut | null> {
+  return explainDiskErrors(context, async () => {
     using lock = tryLock(join(stored.paths.root, 'bring-out.lock'));
-    if (lock === null) throw new AgsError('task.busy', `The work of ${stored.task.name} is being brought out already.`);
-    return await bring(world, stored, details);
+    if (lock === null) throw new AgsError('task.busy', `The work of ${stored.task.name} is already being brought out.`);
+    return await bring(context, stored, details);
   });
 }
 
-async function bring(world: World, stored: StoredTask, details: BringOutDetails): Promise<BroughtOut | null> {
+async function bring(context: HostContext, stored: StoredTask, details: BringOutDetails): Promise<BroughtOut | null> {
   const base = stored.task.goal?.base ?? stored.run.base;
   if (base === null) throw new Error('a task of an agent without the commit it started from');
-  const repository = await findRepository(world, stored);
+  const repository = await findRepository(context, stored);
   const outDir = join(stored.paths.runDir, 'bring');
   removeTree(outDir);
   try {
-    const stores = await findStores(world, stored, repository);
-    const ask = await openQuestions(world, stored, outDir, [
+    const stores = await findStores(context, stored, repository);
+    const ask = await openInspections(context, stored, outDir, [
       { from: stored.paths.git, to: AGENT_GIT, why: "the agent's git directory" },
       ...stores.map((from, i) => ({ from, to: agentStore(i), why: 'objects of your repository' })),
     ]);
     const found = await readAgentTree({
-      world,
+      context,
       task: stored,
       repository,
       base,
@@ -76,20 +80,20 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
     const earlier = readCapture(stored)?.agent ?? null;
     const ref = branchOf(stored);
     const current = await readRef(repository.commonDir, ref);
-    const tip = await topCommit(world, { stored, repository, details, found, base, parent, current });
+    const tip = await topCommit(context, { stored, repository, details, found, base, parent, current });
     await requireWhole(stored.paths.staging, tip, base);
     const { capture, result } = await captureFrom(stored, {
-      // Whoever takes the work of a fork takes what it began with as well.
+      // Taking the work of a fork includes the work that the fork began with.
       base: stored.task.goal?.origin ?? base,
       commit: tip,
       tree: found.tree,
       refused: found.refused,
       notKept,
       by: { name: details.agentTitle, email: details.agentEmail },
-      // Whichever of the two the branch is at, we have put it there.
+      // The branch may be at either of these two commits: ags put it at both.
       earlier: current !== null && current === earlier?.commit ? current : (earlier?.earlier ?? null),
     });
-    // Before the repository is touched: a review works even where that cannot be written.
+    // Written before the repository is touched, so a review works even if the repository cannot be written.
     replaceFile(join(stored.paths.root, 'capture.json'), JSON.stringify(capture), { durable: true });
     if (result === null && current === null) return null;
     await putOnBranch(stored, repository, { ref, base, tip, current, ours: [earlier?.commit, earlier?.earlier] });
@@ -99,16 +103,16 @@ async function bring(world: World, stored: StoredTask, details: BringOutDetails)
   }
 }
 
-async function findRepository(world: World, { task }: StoredTask): Promise<Repository> {
-  const repository = await repositoryAt(world, task.project);
+async function findRepository(context: HostContext, { task }: StoredTask): Promise<Repository> {
+  const repository = await repositoryAt(context, task.project);
   if (repository !== null) return repository;
   throw new AgsError('project.unsuitable', `There is no git repository at ${visible(task.project)} any more.`, {
-    hint: 'Put it back where it was. What the agent did is kept in the task.',
+    hint: "Put the repository back. The task keeps the agent's work.",
   });
 }
 
-/** As when the run was prepared: stores outside of the repository are shown if the user's configuration shows them. */
-async function findStores(world: World, { task }: StoredTask, repository: Repository): Promise<string[]> {
+/** Same rule as when the run was prepared: stores outside the repository are shown only if the user's configuration shows them. */
+async function findStores(context: HostContext, { task }: StoredTask, repository: Repository): Promise<string[]> {
   const places = { root: repository.root, commonDir: repository.commonDir };
   const all = (shown: readonly string[]): string[] =>
     objectStores(repository.commonDir, { ...places, shown }).map(({ path }) => path);
@@ -117,7 +121,7 @@ async function findStores(world: World, { task }: StoredTask, repository: Reposi
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
     const { loadConfig } = await import('../config/load.ts');
-    const config = await loadConfig(configInput(world, task.project, task.goal?.flags ?? {}));
+    const config = await loadConfig(configInput(context, task.project, task.goal?.flags ?? {}));
     return all(config.mounts.map(({ path }) => path));
   }
 }
@@ -132,10 +136,10 @@ function prepareStaging({ paths, run }: StoredTask, repository: Repository): voi
 const PACK =
   'c=$(git commit-tree -p "$1" -m brought "$2") && printf "%s\\n^%s\\n" "$c" "$3" | git pack-objects --revs --stdout -q --threads=1';
 
-/** The objects, checked. `parent` is the agent's last commit if its history can be kept, otherwise null. */
+/** Receives the checked objects. `parent` is the agent's last commit if its history can be kept, otherwise null. */
 async function receive(
   stored: StoredTask,
-  ask: Ask,
+  ask: Inspect,
   found: AgentTree,
   base: string,
 ): Promise<{ parent: string | null; notKept: string | null }> {
@@ -160,7 +164,7 @@ async function receive(
       if (history.keep) return { parent: found.head, notKept };
       notKept = history.why;
     } catch (error) {
-      // Something in the agent's commits is not fit to come out. What its files are in the end may be all the same.
+      // Something in the agent's commits must not come out. The final files alone may still be acceptable.
       if (!(error instanceof AgsError) || error.code !== 'capture.refused') throw error;
       notKept = error.message;
     }
@@ -173,9 +177,9 @@ export function branchOf({ task }: StoredTask): string {
   return `refs/heads/ags/${/^[a-z0-9][a-z0-9-]{0,62}$/.test(task.name) ? task.name : task.id}`;
 }
 
-/** The commit that carries the facts: the agent's last one made anew, or one of ours with what it had not committed. */
+/** The commit with the Ags-* trailers: the agent's last commit rewritten, or one of ours with the uncommitted files. */
 async function topCommit(
-  world: World,
+  context: HostContext,
   given: {
     stored: StoredTask;
     repository: Repository;
@@ -202,7 +206,7 @@ async function topCommit(
     parents: committed ? own.parents : [parent ?? base],
     message: withTrailers(committed ? own.message : subjectOf(goal), trailers),
   };
-  // Asked for again, nothing new is made.
+  // Bringing out the same work again makes no new commit.
   const there = current === null ? null : await commitAt(staging, current);
   if (
     current !== null &&
@@ -211,7 +215,7 @@ async function topCommit(
     there.parents.join() === wanted.parents.join()
   )
     return current;
-  const now = world.now();
+  const now = context.now();
   return writeCommit(staging, {
     ...wanted,
     author: committed ? own.author : signature({ name: details.agentTitle, email: details.agentEmail }, now),
@@ -261,5 +265,5 @@ async function putOnBranch(
   await sendPack(stored.paths.staging, `${tip}\n^${move.base}\n`, commonDir, BROUGHT_LIMITS.timeoutMs);
   const moved = await moveRef(commonDir, ref, current, tip, `ags: run ${stored.run.number ?? 1} of ${stored.task.id}`);
   if (moved !== 'moved')
-    throw new AgsError('project.changed', `The branch ${name} was moved in this moment.`, { hint: 'Try again.' });
+    throw new AgsError('project.changed', `The branch ${name} was moved at the same time.`, { hint: 'Try again.' });
 }

@@ -1,6 +1,6 @@
-// results/capture.ts: take what a finished sandbox changed out of it, as git objects in our own staging repository.
-// Invariant: the host reads names and types by descriptor and nothing else; ignore rules, extended attributes and file
-// contents are read by programs in a throw-away sandbox, and contents come out as a checked pack only.
+// results/capture.ts: takes the changes of a finished sandbox out of it, as git objects in our own staging repository.
+// Invariant: the host reads only names and types, by descriptor. Programs in a throw-away sandbox read ignore rules,
+// extended attributes and file contents, and contents come out only as a checked pack.
 import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -8,7 +8,7 @@ import type { Refusal } from '../protocol/changes.ts';
 import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
 import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, READ_BY_GIT, trackedFiles } from '../git/ignored.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { createStaging, receivePack } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
@@ -17,16 +17,16 @@ import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { leftOut } from './compare-names.ts';
 import { listCopy } from './list-copy.ts';
-import { openQuestions, type Ask } from '../run/inspection.ts';
+import { openInspections, type Inspect } from '../run/inspection.ts';
 import { repositoryAt } from '../run/project.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Capture {
   readonly version: 1;
   /** The captured files, and no others, as a tree in staging. */
   readonly tree: string;
   readonly deleted: readonly string[];
-  /** Directories that no longer exist inside, innermost first. */
+  /** Directories that the sandbox removed, innermost first. */
   readonly removedDirs: readonly string[];
   readonly refused: readonly Refusal[];
   readonly ignored: {
@@ -34,20 +34,20 @@ export interface Capture {
     readonly deleted: readonly string[];
     readonly bytes: number;
   };
-  /** The ignored files are in the tree too. */
+  /** True if the tree also holds the ignored files. */
   readonly withIgnored: boolean;
-  /** Of a task of an agent: everything is compared with the commit it started from. */
+  /** Set for an agent's task: its changes are compared with the commit it started from. */
   readonly agent?: AgentResult;
 }
 
 export interface AgentResult {
   readonly base: string;
-  /** What is on the branch of the task, or would be if the repository could be written. */
+  /** The commit on the task's branch, or the one that would be there if the repository could be written. */
   readonly commit: string;
   readonly tree: string;
-  /** What was on the branch before. */
+  /** The commit that was on the branch before. */
   readonly earlier: string | null;
-  /** Why commits of the agent's own are not on the branch, in words; null: they are, or there were none. */
+  /** Why the agent's own commits are not on the branch; null if they are, or if there were none. */
   readonly notKept: string | null;
   readonly by: { readonly name: string; readonly email: string };
 }
@@ -56,9 +56,9 @@ const MAX_FILE = 2 * 1024 ** 3;
 const MAX_TOTAL = 8 * 1024 ** 3;
 const PACK_TIMEOUT_MS = 15 * 60_000;
 
-/** Captures once; a later call answers from what was captured. `withIgnored` takes the git-ignored files out as well. */
+/** Captures once; later calls return that capture. `withIgnored` also takes the git-ignored files out. */
 export async function captureChanges(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   options: { withIgnored: boolean },
 ): Promise<Capture> {
@@ -68,17 +68,17 @@ export async function captureChanges(
   if (earlier !== null && (earlier.withIgnored || !options.withIgnored)) return earlier;
   const outDir = join(task.paths.runDir, 'out');
   removeTree(outDir);
-  // Together: what was captured earlier lies in that repository.
+  // The two go together: the earlier capture lies in that repository.
   rmSync(file, { force: true });
   removeTree(task.paths.staging);
   let complete = false;
   try {
-    const ask = await openQuestions(world, task, outDir);
+    const ask = await openInspections(context, task, outDir);
     const listing = await listChanges(task, ask);
     const named = refuseNames(listing);
     const pipes = findPipes(task, listing.refused);
     const ignored = task.task.git
-      ? await findIgnored(world, task, ask, outDir, named.entries, pipes)
+      ? await findIgnored(context, task, ask, outDir, named.entries, pipes)
       : new Set<string>();
     const written = named.entries.filter((e) => e.kind === 'written');
     const wanted = written.filter((e) => options.withIgnored || !ignored.has(e.path));
@@ -112,7 +112,7 @@ export async function captureChanges(
     return capture;
   } finally {
     removeTree(outDir);
-    // A pack that was refused half-way may be as large as the disk.
+    // A pack that was refused midway may fill the disk.
     if (!complete) removeTree(task.paths.staging);
   }
 }
@@ -124,11 +124,11 @@ export function readCapture(task: StoredTask): Capture | null {
 
 function nothingYet({ task }: StoredTask): never {
   throw new AgsError('capture.refused', `Nothing of ${task.name} has been brought out yet.`, {
-    hint: `See what became of it: ags show ${task.name}`,
+    hint: `See its state: ags show ${task.name}`,
   });
 }
 
-async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
+async function listChanges(task: StoredTask, ask: Inspect): Promise<UpperListing> {
   const { paths, run } = task;
   const hidden = new Set(run.hidden);
   if (run.workspace === 'copy')
@@ -156,7 +156,7 @@ async function listChanges(task: StoredTask, ask: Ask): Promise<UpperListing> {
     isOpaque: (path) => opaque.has(path),
     limits: UPPER_LIMITS,
   });
-  // Of a linked worktree: a directory of ours over its .git file, and the place of a mount while the sandbox ran.
+  // In a linked worktree, ags mounts a directory over the .git file while the sandbox runs; the mount point is no change.
   return task.task.git ? { ...listing, refused: listing.refused.filter(({ path }) => path !== '.git') } : listing;
 }
 
@@ -183,7 +183,7 @@ function checkSizes(entries: UpperListing['entries']): void {
   if (total > MAX_TOTAL)
     throw new AgsError(
       'capture.refused',
-      `The changes are ${formatSize(total)} in all; more than ${formatSize(MAX_TOTAL)} is not taken out of a sandbox.`,
+      `The changes are ${formatSize(total)} in total; ags takes at most ${formatSize(MAX_TOTAL)} out of a sandbox.`,
     );
 }
 
@@ -194,22 +194,25 @@ export const GIT_ENV = {
   GIT_ATTR_NOSYSTEM: '1',
 } as const;
 
-/** By the rules as they stand inside for what was written, by the user's own for what was deleted. Only a convenience: an ignored file is thrown away unless the user looks at it. */
+/**
+ * Judges written files by the rules inside the sandbox, and deleted files by the user's own rules. Only a convenience: an
+ * ignored file is deleted with the task unless the user asks to see it.
+ */
 async function findIgnored(
-  world: World,
+  context: HostContext,
   task: StoredTask,
-  ask: Ask,
+  ask: Inspect,
   outDir: string,
   entries: UpperListing['entries'],
   cover: readonly string[],
 ): Promise<Set<string>> {
-  const configHome = world.env['XDG_CONFIG_HOME'];
-  const repository = await repositoryAt(world, task.task.project);
+  const configHome = context.env['XDG_CONFIG_HOME'];
+  const repository = await repositoryAt(context, task.task.project);
   if (repository === null || entries.length === 0) return new Set();
   const pathsOf = (kind: 'written' | 'deleted'): string[] => entries.filter((e) => e.kind === kind).map((e) => e.path);
-  const tree = { project: task.task.project, home: world.home, configHome };
+  const tree = { project: task.task.project, home: context.home, configHome };
   const [written, deleted] = await Promise.all([
-    askIgnored(world, task, ask, outDir, repository, pathsOf('written'), cover),
+    askIgnored(context, task, ask, outDir, repository, pathsOf('written'), cover),
     ignoredOnHost(tree, pathsOf('deleted')),
   ]);
   if (written.length + deleted.length === 0) return new Set();
@@ -218,9 +221,9 @@ async function findIgnored(
 }
 
 export async function askIgnored(
-  world: World,
+  context: HostContext,
   task: StoredTask,
-  ask: Ask,
+  ask: Inspect,
   outDir: string,
   repository: Repository,
   paths: readonly string[],
@@ -230,13 +233,13 @@ export async function askIgnored(
   const git = captureGit(task, outDir);
   const excludes = [
     join(repository.commonDir, 'info/exclude'),
-    repository.settings.get('core.excludesfile')?.replace(/^~\//, `${world.home}/`) ??
-      join(world.env['XDG_CONFIG_HOME'] ?? join(world.home, '.config'), 'git/ignore'),
+    repository.settings.get('core.excludesfile')?.replace(/^~\//, `${context.home}/`) ??
+      join(context.env['XDG_CONFIG_HOME'] ?? join(context.home, '.config'), 'git/ignore'),
   ];
   writeFileSync(
     join(git, 'info/exclude'),
     excludes
-      // Settings and git directory may be somebody else's: a pipe or /dev/zero would never end.
+      // The settings or the git directory may come from a stranger: reading a pipe or /dev/zero would never end.
       .filter((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true)
       .map((path) => readFileSync(path, 'utf8'))
       .join('\n'),
@@ -246,7 +249,7 @@ export async function askIgnored(
     argv: ['git', ...CHECK_IGNORE],
     input: ignoreInput(paths),
     env: { ...GIT_ENV, GIT_WORK_TREE: task.task.project },
-    // 1: none is ignored.
+    // Exit code 1 means that no path is ignored.
     good: [0, 1],
     cover,
   });
@@ -263,16 +266,16 @@ export function findPipes(task: StoredTask, refused: readonly Refusal[]): string
   if (pipes.length > 100)
     throw new AgsError(
       'capture.refused',
-      `${pipes.length} named pipes stand where git looks for its rules, for example ${pipes[0]}.`,
-      { hint: 'This was done to keep you from looking. Throw the sandbox away: ags rm' },
+      `${pipes.length} named pipes stand in place of git rule files, for example ${pipes[0]}.`,
+      { hint: 'They block a review, perhaps on purpose. Delete the sandbox: ags rm' },
     );
   return pipes;
 }
 
-/** Only the named files, byte for byte, as one checked pack. */
+/** Packs only the named files, byte for byte, and receives them as one checked pack. */
 async function pack(
   task: StoredTask,
-  ask: Ask,
+  ask: Inspect,
   outDir: string,
   paths: readonly string[],
   cover: readonly string[],
@@ -309,7 +312,7 @@ async function pack(
   return tree;
 }
 
-/** A git directory of ours in the answer's place, so that no setting of the agent's is read even in there. */
+/** A git directory of ours in the inspection's output directory, so that git reads no setting of the agent's even there. */
 export function captureGit(task: StoredTask, outDir: string): string {
   const git = join(outDir, 'git');
   if (!existsSync(git)) {

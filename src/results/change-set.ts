@@ -1,5 +1,5 @@
-// results/change-set.ts: the changes of a task as somebody looks at them, under an id that stands for exactly this content.
-// Invariant: files are named by their number in it; whoever decides about it later carries the id, and is refused if it is another.
+// results/change-set.ts: the changes of a task as a reviewer sees them, under an id that stands for exactly this content.
+// Invariant: files are named by their number in the set. A later decision carries the id and is refused if the id has changed.
 import { createHash } from 'node:crypto';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
@@ -16,12 +16,12 @@ import { repositoryAt } from '../run/project.ts';
 import { openReview } from './review.ts';
 import { riskyPatterns } from './risky-patterns.ts';
 import { mergeBase } from './merge-base.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface ShownFile {
   readonly n: number;
   readonly change: Change;
-  /** Blobs in staging. Of a file that both sides changed, `after` is both in one. */
+  /** Blobs in staging. For a file that both sides changed, `after` is the merged text. */
   readonly before: string | null;
   readonly after: string | null;
 }
@@ -30,18 +30,18 @@ export interface ShownChanges {
   readonly id: string;
   readonly compared: Compared;
   readonly files: readonly ShownFile[];
-  /** null: of a command, compared with the user's files. */
+  /** null for a command, whose changes are compared with the user's files. */
   readonly agent: AgentResult | null;
 }
 
-export async function showChanges(world: World, stored: StoredTask): Promise<ShownChanges> {
-  const risky = await riskyPatterns(world, stored.task.project);
+export async function showChanges(context: HostContext, stored: StoredTask): Promise<ShownChanges> {
+  const risky = await riskyPatterns(context, stored.task.project);
   if (stored.task.kind !== 'agent') {
-    using review = await openReview(world, stored, { risky });
+    using review = await openReview(context, stored, { risky });
     return await shownOf(stored, review.compared, null);
   }
-  const capture = await captureChanges(world, stored, { withIgnored: false });
-  return shownOf(stored, await compareWithBase(world, stored, capture, risky), capture.agent ?? null);
+  const capture = await captureChanges(context, stored, { withIgnored: false });
+  return shownOf(stored, await compareWithBase(context, stored, capture, risky), capture.agent ?? null);
 }
 
 export async function shownOf(
@@ -87,27 +87,28 @@ export function countShown({ paths }: StoredTask, { files }: ShownChanges): Retu
   return countPairs(paths.staging, files);
 }
 
-/** Where it would be merged into, and which files changed there as well, in other ways. */
+/** The branch that the task would be merged into, and the files that conflict there. */
 export async function mergeOutlook(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   { agent }: ShownChanges,
 ): Promise<{ branch: string | null; commit: string | null; conflicts: ReadonlySet<string> }> {
   const { task, paths } = stored;
   const ref = task.goal?.baseRef ?? null;
   const none = { branch: ref?.replace('refs/heads/', '') ?? null, commit: null, conflicts: new Set<string>() };
-  const repository = ref === null || agent === null ? null : await repositoryAt(world, task.project).catch(() => null);
+  const repository =
+    ref === null || agent === null ? null : await repositoryAt(context, task.project).catch(() => null);
   if (repository === null || ref === null || agent === null) return none;
   const commit = await readRef(repository.commonDir, ref);
   if (commit === null) return none;
   if (commit === agent.base) return { ...none, commit };
-  const base = await mergeBase(world, stored, { base: agent.base, repository, ref, tip: commit });
+  const base = await mergeBase(context, stored, { base: agent.base, repository, ref, tip: commit });
   const ours = await treeOf(paths.staging, commit);
   const merged = await mergeTrees(paths.staging, { base, ours, theirs: agent.tree });
   return { ...none, commit, conflicts: new Set('conflicts' in merged ? merged.conflicts : []) };
 }
 
-/** The content that somebody has viewed, and what it is now. null: what was viewed is not there. */
+/** The content that the user has viewed, and the content now. null if the viewed content no longer exists. */
 export async function sinceViewed(
   { paths }: StoredTask,
   file: ShownFile,
@@ -120,14 +121,14 @@ export async function sinceViewed(
 export interface FileText {
   readonly before: Buffer | null;
   readonly after: Buffer | null;
-  /** From the first "@@" on, as bytes. */
+  /** The diff as bytes, from the first "@@" on. */
   readonly diff: Buffer;
   readonly hunks: readonly Hunk[];
-  /** Why there are no texts. */
+  /** Why there is no text; null if there is. */
   readonly why: string | null;
 }
 
-/** Whole texts up to `maxBytes` each; the difference up to four times that. `hideSpace`: to be looked at, never to choose from. */
+/** Reads whole texts up to `maxBytes` each, and a diff up to four times that. A `hideSpace` diff is for reading only: hunks are never chosen from it. */
 export async function readFileText(
   { paths }: StoredTask,
   file: Pick<ShownFile, 'before' | 'after'>,

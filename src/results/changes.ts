@@ -1,6 +1,6 @@
-// results/changes.ts: what was captured, compared with the user's files as they are now.
-// Invariant: computed afresh for every review from the captured tree and the host's present files, so a file that was taken
-// is no longer a change, and a file the user has edited meanwhile is never overwritten unseen.
+// results/changes.ts: compares a capture with the user's current files.
+// Invariant: computed anew for every review from the captured tree and the host's current files. A file that was taken is
+// therefore no longer a change, and a file that the user edited meanwhile is never overwritten unseen.
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,17 +17,17 @@ import type { StoredTask } from '../store/tasks.ts';
 import type { Capture } from './capture.ts';
 import { stageHostFiles, TOO_LARGE } from './host-files.ts';
 import { findTouched, UNTOUCHED, type Touched } from './user-edits.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Compared {
   readonly changeSet: ChangeSet;
-  /** What each path was on the host when it was compared: a change is applied only while this still holds. */
+  /** The state of each path on the host at the comparison: a change is applied only while that state is the same. */
   readonly host: ReadonlyMap<string, HostState | null>;
-  /** Both sides merged, for changes whose conflict is 'merges'. */
+  /** The merged text of both sides, for changes whose conflict is 'merges'. */
   readonly merged: ReadonlyMap<string, Buffer>;
-  /** Both sides with marks around the lines that both changed, to be put right by hand: for some of the conflicts. */
+  /** The text of both sides with conflict markers, to be resolved by hand; only some conflicts have one. */
   readonly marked: ReadonlyMap<string, Buffer>;
-  /** Directories that no longer exist inside. */
+  /** Directories that the sandbox removed. */
   readonly removedDirs: readonly string[];
 }
 
@@ -35,7 +35,7 @@ const TEXT_LIMIT = 1024 * 1024;
 const PORTION_BYTES = 64 * 1024 * 1024;
 
 export async function compareWithHost(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   capture: Capture,
   risky: readonly string[] = [],
@@ -43,7 +43,7 @@ export async function compareWithHost(
   const { staging } = task.paths;
   const after = new Map((await listTree(staging, capture.tree)).map((entry) => [entry.path, entry]));
   const deleted = capture.deleted.filter((path) => !after.has(path));
-  // The tree to compare with holds the host's version of every path that the sandbox touched.
+  // This tree holds the host's version of every path that the sandbox touched.
   const { tree, states, unread } = await stageHostFiles({
     project: task.task.project,
     staging,
@@ -51,12 +51,12 @@ export async function compareWithHost(
     paths: [...after.keys(), ...deleted],
     captured: after.values(),
   });
-  return compare(world, task, capture, { risky, after, tree, host: states, unread, settled: task.run.settled });
+  return compare(context, task, capture, { risky, after, tree, host: states, unread, settled: task.run.settled });
 }
 
-/** Of a task of an agent: against the commit it started from, whatever the user's files are by now. */
+/** Compares an agent's task with the commit it started from, whatever the user's files are now. */
 export async function compareWithBase(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   capture: Capture,
   risky: readonly string[] = [],
@@ -66,28 +66,28 @@ export async function compareWithBase(
   const named = new Set([...after.keys(), ...capture.deleted]);
   const base = (await listTree(staging, capture.agent?.base ?? '')).filter((entry) => named.has(entry.path));
   const tree = await writeTree(staging, base);
-  return compare(world, task, capture, { risky, after, tree, host: new Map(), unread: new Map(), settled: null });
+  return compare(context, task, capture, { risky, after, tree, host: new Map(), unread: new Map(), settled: null });
 }
 
 async function compare(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   capture: Capture,
   view: {
     risky: readonly string[];
     after: ReadonlyMap<string, TreeEntry>;
-    /** What is compared with, as a tree in staging. */
+    /** The tree in staging to compare with. */
     tree: string;
     host: ReadonlyMap<string, HostState | null>;
     unread: ReadonlyMap<string, string>;
-    /** null: the user's files have no say, and everything is shown. */
+    /** Paths already decided; null if the user's files do not matter and everything is shown. */
     settled: readonly string[] | null;
   },
 ): Promise<Compared> {
   const { staging } = task.paths;
   const { after, tree, host, unread, risky } = view;
   const settled = new Set(view.settled);
-  // The line that stands for a file is no file: a sandbox that writes the same line has renamed nothing.
+  // A placeholder line stands for an unread file: a sandbox that writes the same line has renamed nothing.
   const raw = (await diffTrees(staging, tree, capture.tree)).flatMap((one): RawChange[] =>
     one.from !== null && unread.has(one.from)
       ? [
@@ -100,13 +100,13 @@ async function compare(
   const collisions = await findCollisions(task, capture, [...after.keys()]);
   const ignored = new Set([...capture.ignored.written, ...capture.ignored.deleted]);
   const touched =
-    view.settled === null ? UNTOUCHED : await findTouched(world, task, raw, host, before, capture.agent?.base);
+    view.settled === null ? UNTOUCHED : await findTouched(context, task, raw, host, before, capture.agent?.base);
   const merged = new Map<string, Buffer>();
   const marked = new Map<string, Buffer>();
   const changes: Change[] = [];
   const isRisky = compilePatterns(risky);
   const sides = (one: RawChange): (TreeEntry | undefined)[] => [after.get(one.path), before.get(one.from ?? one.path)];
-  // A few at a time: all texts together may be more than fits in memory.
+  // Read in portions: all texts together may not fit in memory.
   for (const some of portions(
     raw.filter((one) => !settled.has(one.path)),
     (one) => sides(one).reduce((sum, entry) => sum + (entry?.bytes ?? 0), 0),
@@ -121,7 +121,7 @@ async function compare(
       const was = sized(state(before.get(old)), unread.has(old), host.get(old));
       const now = one.status === 'D' ? null : state(after.get(one.path));
       const mine = before.get(one.path);
-      const conflict = await conflictOf(world, task, one, {
+      const conflict = await conflictOf(context, task, one, {
         touched,
         mine,
         now,
@@ -172,7 +172,7 @@ async function compare(
   };
 }
 
-/** New names that a file system which ignores case would take for another one: of each other, and of what the base has. */
+/** New names that a case-insensitive file system would confuse with each other or with a name of the base. */
 async function findCollisions(task: StoredTask, capture: Capture, after: readonly string[]): Promise<Set<string>> {
   const all = capture.agent === undefined ? [] : await listTree(task.paths.staging, capture.agent.tree);
   const spelled = new Map(after.flatMap((path) => [...ancestors(path), path].map((one) => [foldPath(one), one])));
@@ -188,7 +188,7 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
   let some: RawChange[] = [];
   let bytes = 0;
   for (const one of changes) {
-    // What is above the limit for texts is not read.
+    // Texts above the limit are not read, so they cost no more than the limit.
     const more = Math.min(bytesOf(one), 2 * TEXT_LIMIT);
     if (some.length > 0 && bytes + more > PORTION_BYTES) {
       yield some;
@@ -204,12 +204,12 @@ function* portions(changes: readonly RawChange[], bytesOf: (one: RawChange) => n
 interface Conflict {
   readonly kind: Change['conflict'];
   readonly reasons: readonly string[];
-  /** Both sides in one, with marks where they conflict. */
+  /** Both sides in one text, with conflict markers. */
   readonly text?: Buffer;
 }
 
 async function conflictOf(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   one: RawChange,
   sides: {
@@ -240,7 +240,7 @@ async function conflictOf(
   const old =
     base === undefined || base.bytes > TEXT_LIMIT
       ? null
-      : await readBaseFile({ project: task.task.project, home: world.home, oid: base.oid });
+      : await readBaseFile({ project: task.task.project, home: context.home, oid: base.oid });
   if (old === null || host === null || sandbox === null || mine.mode === '120000' || now.mode === '120000')
     return conflict('It changed on both sides while the sandbox ran, and there is no common version to merge from.');
   const scratch = dirname(task.paths.staging);
@@ -258,7 +258,7 @@ async function conflictOf(
   };
 }
 
-/** A line that stands for a file that was not read is not as long as that file. */
+/** Gives an unread file its real size instead of the length of its placeholder line. */
 function sized(file: FileState | null, unread: boolean, host: HostState | null | undefined): FileState | null {
   return file !== null && unread ? { ...file, bytes: host?.size ?? file.bytes } : file;
 }

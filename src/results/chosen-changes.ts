@@ -1,5 +1,5 @@
-// results/chosen-changes.ts: from the numbers of files and hunks that somebody chose to changes that can be taken.
-// Invariant: what is chosen refers to one set of changes by its id; a part of a file is made from what was shown, by us.
+// results/chosen-changes.ts: turns chosen numbers of files and hunks into changes that can be taken.
+// Invariant: a choice refers to one change set by its id. ags itself builds the content of a partly chosen file from what was shown.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { diffBytes, readBlob, storeBlob } from '../git/staging/staging.ts';
@@ -8,14 +8,14 @@ import type { StoredTask } from '../store/tasks.ts';
 import { requireShown, type ShownChanges, type ShownFile } from './change-set.ts';
 
 export interface Chosen {
-  /** The id of the changes that were shown. */
+  /** The id of the change set that was shown. */
   readonly changes: string;
   readonly files: readonly { readonly n: number; readonly hunks?: readonly number[] | undefined }[];
 }
 
 export interface ChosenChange {
   readonly file: ShownFile;
-  /** With some of its hunks alone, its new content is one that nobody else has. */
+  /** With only some hunks chosen, its new content is neither the user's nor the agent's. */
   readonly change: Change;
   readonly partly: boolean;
 }
@@ -54,7 +54,7 @@ async function part(
   const bytes = Buffer.from(withHunks(before, hunks, chosen), 'latin1');
   const mode = change.after?.mode ?? change.before?.mode ?? '100644';
   const after = { mode, oid: await storeBlob(staging, bytes), bytes: bytes.length };
-  // Of a file that is deleted, some of the lines are: it stays.
+  // A deleted file of which only some lines were chosen stays, without those lines.
   return {
     file,
     change: { ...change, ...(change.after === null ? { kind: 'modified' as const } : {}), after },

@@ -1,18 +1,18 @@
-// results/count-risky.ts: how many of the files that an agent changed can run code, so that a list can say it before anybody has looked.
+// results/count-risky.ts: counts the changed files that can run code, so that `ags list` can show the number before a review.
 import type { StoredTask } from '../store/tasks.ts';
 import { readCapture } from './capture.ts';
 import { compareWithBase } from './changes.ts';
 import { riskyPatterns } from './risky-patterns.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** A review reads them all; the end of a run does not wait for that where there are more. */
+/** A review reads every file; the end of a run does not wait for more files than this. */
 const MOST_FILES = 2000;
 
-/** null: not looked at. */
-export async function countRisky(world: World, stored: StoredTask, files: number): Promise<number | null> {
+/** Returns null if there are too many files to count. */
+export async function countRisky(context: HostContext, stored: StoredTask, files: number): Promise<number | null> {
   const capture = files > MOST_FILES ? null : readCapture(stored);
   if (capture === null) return null;
-  const patterns = await riskyPatterns(world, stored.task.project);
-  const { changeSet } = await compareWithBase(world, stored, capture, patterns);
+  const patterns = await riskyPatterns(context, stored.task.project);
+  const { changeSet } = await compareWithBase(context, stored, capture, patterns);
   return changeSet.changes.filter(({ lane }) => lane !== 'inert').length;
 }

@@ -1,5 +1,5 @@
-// results/host-files.ts: the user's own files, as far as a sandbox touched them, put into staging to compare with.
-// Invariant: no file is in memory as a whole. A very large one is not copied either: it is compared by its size and hash.
+// results/host-files.ts: puts those of the user's files that a sandbox touched into staging, for comparison.
+// Invariant: no file is in memory as a whole. A very large file is not copied either: it is compared by size and hash.
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -10,16 +10,16 @@ import type { TreeEntry } from '../git/staging/staging.ts';
 import { hostState, type HostState } from '../review/apply.ts';
 
 export interface HostFiles {
-  /** The tree in staging. A file that could not be had, or is too large, is in it as a line that says so. */
+  /** The tree in staging. A placeholder line stands for a file that is unreadable or too large. */
   readonly tree: string;
   readonly states: ReadonlyMap<string, HostState | null>;
-  /** Why a file's own bytes are not in the tree. */
+  /** Why the tree lacks the bytes of a file, by path. */
   readonly unread: ReadonlyMap<string, string>;
 }
 
 export const TOO_LARGE = 'Your own file is too large to be compared line by line.';
 
-// Far above what is ever shown or merged.
+// Far above the size of any file that is shown or merged.
 const LARGE_BYTES = 16 * 1024 * 1024;
 
 export async function stageHostFiles(input: {
@@ -27,7 +27,7 @@ export async function stageHostFiles(input: {
   staging: string;
   objectFormat: 'sha1' | 'sha256';
   paths: Iterable<string>;
-  /** What came out of the sandbox: a large file that is among it is not copied a second time. */
+  /** Files that came out of the sandbox: a large one among them is not copied a second time. */
   captured: Iterable<TreeEntry>;
 }): Promise<HostFiles> {
   const states = new Map<string, HostState | null>();
@@ -75,7 +75,7 @@ type Opened = Disposable &
 function open(project: string, path: string, type: 'file' | 'symlink'): Opened {
   const nothing = { [Symbol.dispose]: () => undefined };
   try {
-    // hostState has walked down by descriptor and met no link; a link that appears now would be the user's own.
+    // hostState walked down by descriptor and met no link; a link that appears now is the user's own.
     using parent = openDirectory(dirname(`${project}/${path}`));
     const name = basename(path);
     if (type === 'symlink') return { target: Buffer.from(parent.readlink(name)), ...nothing };
@@ -91,10 +91,10 @@ function open(project: string, path: string, type: 'file' | 'symlink'): Opened {
   }
 }
 
-/** Also of a file that has grown meanwhile. */
+/** Reads to the end even if the file has grown meanwhile. */
 function* chunksOf(file: number, bytes: number): Generator<Buffer> {
   for (let at = 0; ;) {
-    // Each has its own memory: it is still on its way when the next is read.
+    // Each chunk needs its own memory: it is still being written when the next one is read.
     const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Math.max(bytes - at, 1)));
     const read = readSync(file, chunk, 0, chunk.length, at);
     if (read === 0) return;

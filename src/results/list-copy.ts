@@ -1,6 +1,6 @@
-// results/list-copy.ts: what changed in a copied workspace, in the same words as an overlay's upper.
-// The copy carries the times of the originals, so a file that was not written has the same size and time.
-// A change on the host since then shows as a write here too; comparing contents sorts that out afterwards.
+// results/list-copy.ts: lists what changed in a copied workspace, in the same form as for an overlay's upper.
+// The copy keeps the times of the originals, so an unwritten file has the same size and time.
+// A later change on the host also shows as a write here; the comparison of contents corrects that afterwards.
 import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Refusal } from '../protocol/changes.ts';
@@ -13,7 +13,7 @@ import { UPPER_LIMITS, type UpperEntry, type UpperListing } from '../review/uppe
 
 export function listCopy(input: {
   copy: string;
-  /** The project, or the layers that stood for it, topmost first. */
+  /** The project, or the layers that the copy was made from, topmost first. */
   original: readonly string[];
   hidden: (path: string) => boolean;
 }): UpperListing {
@@ -47,7 +47,7 @@ export function listCopy(input: {
     const before = lower?.lstat(basename(path)) ?? null;
     if (before !== null && (now === null || before.isDirectory() !== now.isDirectory())) deleted(path, before, lower);
     if (now === null) return;
-    // As in an overlay: what its owner cannot read cannot be taken out, whoever looks.
+    // As in an overlay: a file that its owner cannot read is never taken out, not even by root.
     const needed = now.isDirectory() ? 0o500 : 0o400;
     if (!now.isSymbolicLink() && (Number(now.mode) & needed) !== needed)
       return void refused.push({ path, reason: 'Its permissions do not let its owner read it.' });
@@ -87,7 +87,7 @@ export function listCopy(input: {
   return { entries, directories: [], removed, refused };
 }
 
-/** In the places of a copy where git looks for its rules. Every directory is looked at; what may not be listed git does not read either. */
+/** Finds named pipes in place of git's rule files, in every directory of a copy. Git cannot read a directory that cannot be listed either. */
 export function pipesForRules(copy: string): Refusal[] {
   const found: Refusal[] = [];
   let seen = 0;
@@ -112,7 +112,7 @@ export function pipesForRules(copy: string): Refusal[] {
 
 const COPY_ENTRIES = 1_000_000;
 
-/** Of these paths of a copy, how large they claim to be. Names are bytes: one character for each. */
+/** The claimed sizes of these paths of a copy. Paths are latin1 strings, one character per byte. */
 export function sizesInCopy(copy: string, paths: readonly string[]): { path: string; bytes: number }[] {
   return paths.map((path) => ({ path, bytes: Number(lstatIn(copy, path)?.size ?? 0) }));
 }
@@ -122,7 +122,7 @@ function lstatIn(copy: string, path: string): BigIntStats | undefined {
   return lstatSync(at, { bigint: true, throwIfNoEntry: false });
 }
 
-/** Of these paths of a copy, those that are still as they were copied. Names are bytes: one character for each. */
+/** Those of these paths that are unchanged since the copy. Paths are latin1 strings, one character per byte. */
 export function asCopied(copy: string, original: readonly string[], paths: readonly string[]): ReadonlySet<string> {
   using root = openMerged(original);
   return new Set(
@@ -161,7 +161,7 @@ function namesOf(directory: LowerDirectory | null): string[] {
   return orNothing(() => directory?.list(UPPER_LIMITS.entries + 1).map(({ name }) => name.toString('utf8')) ?? [], []);
 }
 
-// The user's own tree may change under our feet: what is gone needs no deletion.
+// The user's tree may change meanwhile: a directory that is gone needs no deletion.
 function openBelow(parent: LowerDirectory | null, path: string): LowerDirectory | null {
   return orNothing(() => parent?.child(basename(path)) ?? null, null);
 }

@@ -1,22 +1,22 @@
-// results/merge-base.ts: what the work of a task is compared with when it is merged: the commit it began with or, once a branch has some of
-// it, what that branch was given. An agent that goes on after a merge would otherwise be in conflict with its own work.
-// Invariant: an earlier merge counts only if it stands, its commit is part of the branch, and it took from the same run of the same task,
-// whose name another may have had before: else this merge would take away what the earlier one brought, or leave out what is there no longer.
+// results/merge-base.ts: finds the merge base of a task's work: the commit it began with or, after an earlier merge into the branch, what
+// that merge took. Without this, an agent that continues after a merge would conflict with its own work.
+// Invariant: an earlier merge counts only if it was not undone, its commit is part of the branch, and it came from the same run of the same
+// task (task names are reused). Otherwise this merge would remove what the earlier one brought, or omit what was removed since.
 import { isAncestor } from '../git/staging/brought.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { isTree, treeOf } from '../git/staging/staging.ts';
 import { mergePaths, readMerges, standing } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** A tree in the staging of the task. `tip`: the commit of the branch `ref`. */
+/** Returns a tree in the task's staging. `tip` is the commit of the branch `ref`. */
 export async function mergeBase(
-  world: World,
+  context: HostContext,
   { task, run, paths: { staging } }: StoredTask,
   into: { base: string; repository: Repository; ref: string; tip: string },
 ): Promise<string> {
   const { base, ref, tip, repository } = into;
-  const earlier = standing(readMerges(mergePaths(world.stateDir, repository.commonDir))).findLast(
+  const earlier = standing(readMerges(mergePaths(context.stateDir, repository.commonDir))).findLast(
     (one) =>
       one.task === task.id &&
       one.ref === ref &&

@@ -1,10 +1,10 @@
-// results/move-files.ts: what has to be done in a work tree when the branch that is checked out there moves.
-// Invariant: every file that would be written is, in the index and in the work tree, what the branch says, or is already what it is to be.
-// Otherwise nothing is planned, and the files are named.
+// results/move-files.ts: plans the writes in a work tree when the branch that is checked out there moves.
+// Invariant: every file to be written matches the branch, in the index and in the work tree, or already has its new content.
+// Otherwise nothing is planned, and the error names the files.
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { convertedFiles, readIndex, type IndexEntry } from '../git/index-entries.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { diffTrees, goneDirectories, listTree, type TreeEntry } from '../git/staging/staging.ts';
 import type { WorkTree } from '../git/work-trees.ts';
 import type { PlannedChange } from '../review/journal.ts';

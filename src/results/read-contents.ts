@@ -1,14 +1,14 @@
-// results/read-contents.ts: the bytes of many files in staging, for writing them.
+// results/read-contents.ts: reads the bytes of many files in staging, to write them.
 import { readBlob, readBlobs } from '../git/staging/staging.ts';
 
-/** The bytes, or where to get them. */
+/** The bytes, or a function that loads them. */
 export type ContentOf = (oid: string) => Buffer | (() => Promise<Buffer>);
 
 const SMALL_BYTES = 1024 * 1024;
 const BATCH = 200;
 const KEPT_BYTES = 128 * 1024 * 1024;
 
-/** Small files by the hundred, for a process each would be too many; the others, and what is too much, one by one later. */
+/** Loads small files by the hundred, because one process per file is too slow. Large files, and those beyond the limit, load one by one later. */
 export async function readContents(
   staging: string,
   files: readonly { readonly oid: string; readonly bytes: number }[],

@@ -1,6 +1,6 @@
-// results/review.ts: one review of one task: see the changes, take some, throw some away, leave the rest.
-// Invariant: done under the task's lock. What is taken is exactly what was shown; a file that has moved on since then is
-// left alone and reported. A task with nothing left to decide is gone, unless it is an agent's.
+// results/review.ts: one review of one task: show the changes, take some, discard some, leave the rest.
+// Invariant: a review holds the task's lock. It takes exactly what was shown; a file that has changed since then is left
+// alone and reported. A task with nothing left to decide is removed, unless it is an agent's.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -10,21 +10,22 @@ import { replaceFile } from '../lib/files.ts';
 import type { ApplyOp, ApplyOutcome } from '../review/apply.ts';
 import { applyAll, recover, undoJournal, type AppliedChange, type PlannedChange } from '../review/journal.ts';
 import { ancestors } from '../review/order.ts';
+import type { ReviewEvent } from '../protocol/event.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
 import { readContents, type ContentOf } from './read-contents.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import { holdTask } from '../store/task-lock.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Review extends Disposable {
   readonly task: StoredTask;
   readonly compared: Compared;
   /**
-   * Writes the changes into the user's tree. `edited` replaces the content of some; `whole`: all of them or none; `partly`: paths that
-   * are not decided about by this, because some of their lines were not taken.
+   * Writes the changes into the user's tree. `edited` replaces the content of some. `whole` takes all of them or none. `partly` names
+   * paths that stay undecided, because some of their lines were not taken.
    */
   take(
     changes: readonly Change[],
@@ -33,7 +34,7 @@ export interface Review extends Disposable {
   ): Promise<AppliedChange[]>;
   drop(changes: readonly Change[]): void;
   dropIgnored(): void;
-  /** Removes the task when nothing is left to decide; says what is. */
+  /** Removes the task if nothing is left to decide; returns how many changes are left. */
   finish(): { left: number };
 }
 
@@ -42,11 +43,11 @@ export interface ReviewOptions {
   readonly risky?: readonly string[];
 }
 
-export function openReview(world: World, stored: StoredTask, options: ReviewOptions = {}): Promise<Review> {
-  return tellDiskTrouble(world, () => open(world, stored, options));
+export function openReview(context: HostContext, stored: StoredTask, options: ReviewOptions = {}): Promise<Review> {
+  return explainDiskErrors(context, () => open(context, stored, options));
 }
 
-async function open(world: World, stored: StoredTask, options: ReviewOptions): Promise<Review> {
+async function open(context: HostContext, stored: StoredTask, options: ReviewOptions): Promise<Review> {
   if (stored.live && isUnderWay(stored.run.state)) {
     throw new AgsError('task.busy', `${stored.task.name} is still running.`, { hint: 'Review it when it has ended.' });
   }
@@ -57,32 +58,32 @@ async function open(world: World, stored: StoredTask, options: ReviewOptions): P
         hint: `Put it back, or throw the changes away: ags rm ${stored.task.name}`,
       });
     await recoverJournals(stored);
-    const capture = await captureChanges(world, stored, { withIgnored: options.withIgnored ?? false });
-    const compared = await compareWithHost(world, stored, capture, options.risky ?? []);
-    // For `ags list`, which must not look into a sandbox to count.
+    const capture = await captureChanges(context, stored, { withIgnored: options.withIgnored ?? false });
+    const compared = await compareWithHost(context, stored, capture, options.risky ?? []);
+    // `ags list` counts from this file: it must not look into a sandbox.
     replaceFile(stored.paths.changes, JSON.stringify(compared.changeSet));
-    return createReview(world, stored, compared, lock);
+    return createReview(context, stored, compared, lock);
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
   }
 }
 
-function createReview(world: World, stored: StoredTask, compared: Compared, lock: Disposable): Review {
+function createReview(context: HostContext, stored: StoredTask, compared: Compared, lock: Disposable): Review {
   const agent = stored.task.kind === 'agent';
-  // What an agent has done stays what it is, also when some of it was taken already.
+  // An agent's result keeps its state after some of it was taken.
   const kept = agent && ['merged', 'no-changes', 'ready'].includes(stored.run.state);
-  // Why an agent failed or was stopped is no reason of work that is ready.
+  // Work that is ready no longer carries the reason why its agent failed or was stopped.
   const { reason: _over, ...ended } = stored.run;
   let run: StoredTask['run'] = kept ? stored.run : { ...ended, state: advance(ended.state, 'ready') };
   const decided = new Set<string>();
-  const note = (type: string, paths: readonly string[]): void =>
-    void appendEvent(stored.paths.events, { task: stored.task.id, at: world.now(), type, paths });
+  const note = (type: ReviewEvent['type'], paths: readonly string[]): void =>
+    appendEvent(stored.paths.events, { task: stored.task.id, at: context.now() }, { type, paths });
   return {
     task: stored,
     compared,
     take: (changes, edited = new Map(), options = { whole: false }) =>
-      tellDiskTrouble(world, async () => {
+      explainDiskErrors(context, async () => {
         if (changes.length === 0) return [];
         const contentOf = await readContents(
           stored.paths.staging,
@@ -105,12 +106,12 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
         const inTheWay = findInTheWay(compared, failed.size === 0 ? null : new Set(changes));
         const done = changes.map((change) => {
           const outcome = failed.get(change.path) ?? failed.get(change.from ?? change.path) ?? ('applied' as const);
-          return { path: change.path, outcome: addWhatElse(outcome, inTheWay(change)) };
+          return { path: change.path, outcome: namePartners(outcome, inTheWay(change)) };
         });
         const taken = options.whole && failed.size > 0 ? [] : changes.filter((_, i) => done[i]?.outcome === 'applied');
         const settled = taken.map(({ path }) => path).filter((path) => options.partly?.has(path) !== true);
         for (const path of settled) decided.add(path);
-        // An edited or merged file differs from what was captured, and would be asked about again.
+        // An edited or merged file differs from the capture, so the next review would show it again.
         run = { ...run, settled: [...run.settled, ...settled] };
         writeRun(stored.paths, run, { durable: true });
         note(
@@ -136,7 +137,7 @@ function createReview(world: World, stored: StoredTask, compared: Compared, lock
       const { changes, ignored } = compared.changeSet;
       const left = changes.filter((change) => !decided.has(change.path)).length;
       const ignoredLeft = ignored.files > 0 && !ignored.reviewed && !run.ignoredDiscarded ? 1 : 0;
-      // The task of an agent is more than its changes: it can be sent another message, or looked at again.
+      // An agent's task stays: the user can send it another message or look at it again.
       if (left + ignoredLeft === 0 && !agent) removeTask(stored.paths);
       else {
         if (left === 0 && decided.size > 0 && run.state === 'ready')
@@ -169,11 +170,11 @@ async function plan(
     mode === '120000'
       ? { kind: 'symlink', path, target: (Buffer.isBuffer(bytes) ? bytes : await bytes()).toString('utf8') }
       : { kind: 'write', path, mode, bytes };
-  // The old name goes only once the new one is there.
+  // The old name is removed only after the new one exists.
   return change.from === undefined ? [{ op, expect }] : [{ op, expect }, remove(change.from, path)];
 }
 
-/** Old names that stand in the way of a change, because the change that would remove them was not taken with it. */
+/** Old names that block a change, because the change that removes them was not taken with it. */
 function findInTheWay(compared: Compared, taking: ReadonlySet<Change> | null): (change: Change) => string[] {
   if (taking === null) return () => [];
   const others = compared.changeSet.changes.filter((change) => !taking.has(change));
@@ -188,14 +189,14 @@ function findInTheWay(compared: Compared, taking: ReadonlySet<Change> | null): (
       : ancestors(change.path).filter((path) => old.has(path));
 }
 
-function addWhatElse(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutcome {
+function namePartners(outcome: ApplyOutcome, paths: readonly string[]): ApplyOutcome {
   const [first] = paths;
   if (outcome === 'applied' || !('refused' in outcome) || first === undefined) return outcome;
   const more = paths.length === 1 ? '' : ` and ${paths.length - 1} more`;
   return { refused: `${outcome.refused} It can only be taken together with the change of ${first}${more}.` };
 }
 
-/** An apply that was killed half-way is finished on paper before anything new is begun. */
+/** Closes the journals of applies that were killed midway, before a new one begins. */
 async function recoverJournals(stored: StoredTask): Promise<void> {
   if (!existsSync(stored.paths.journal)) return;
   for (const name of readdirSync(stored.paths.journal)) await recover(join(stored.paths.journal, name));

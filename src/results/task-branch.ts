@@ -1,5 +1,5 @@
-// results/task-branch.ts: the branch of a task in the user's repository, once its run is over: kept under another name, or removed.
-// Invariant: only while it is where we put it; a branch that the user has moved is the user's.
+// results/task-branch.ts: renames or removes the branch of a task in the user's repository after its run.
+// Invariant: only while the branch is where ags put it; a branch that the user has moved belongs to the user.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -8,11 +8,11 @@ import type { StoredTask } from '../store/tasks.ts';
 import { branchOf } from './bring-out.ts';
 import type { Capture } from './capture.ts';
 import { repositoryAt } from '../run/project.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** So that the next run can have the name. False: there is none. */
-export async function keepBranchAs(world: World, stored: StoredTask, name: string): Promise<boolean> {
-  const found = await findBranch(world, stored);
+/** Renames the branch, so that the next run can have its name. Returns false if there is none. */
+export async function keepBranchAs(context: HostContext, stored: StoredTask, name: string): Promise<boolean> {
+  const found = await findBranch(context, stored);
   if (found === null) return false;
   const { commonDir, ref, commit } = found;
   const kept = `refs/heads/ags/${name}`;
@@ -25,12 +25,12 @@ export async function keepBranchAs(world: World, stored: StoredTask, name: strin
   return true;
 }
 
-/** Of all its runs; returns the names of those that went. */
-export async function removeBranches(world: World, stored: StoredTask): Promise<string[]> {
-  const commonDir = stored.task.goal === undefined ? null : await repositoryOf(world, stored);
+/** Removes the branches of all runs of the task; returns the names of the removed ones. */
+export async function removeBranches(context: HostContext, stored: StoredTask): Promise<string[]> {
+  const commonDir = stored.task.goal === undefined ? null : await repositoryOf(context, stored);
   if (commonDir === null) return [];
   const own = branchOf(stored);
-  // What a task that resolves conflicts began with.
+  // The commit that a task resolving conflicts began with.
   const begun = `${own}.${BEGUN}`;
   const ours = knownCommits(stored);
   const earlier = list(stored.paths.earlier).map((number) => `${own}.${number}`);
@@ -44,10 +44,10 @@ export async function removeBranches(world: World, stored: StoredTask): Promise<
   return gone;
 }
 
-/** Runs are numbered from 1. */
+/** Runs are numbered from 1, so 0 is free. */
 export const BEGUN = '0';
 
-/** Where we have put its branches. What was brought out just before a runner was killed is in no run's file yet. */
+/** Commits that ags put the branches at. Work brought out just before a runner was killed is in no run's file yet. */
 function knownCommits({ paths }: StoredTask): Set<string> {
   const runs = [paths.root, ...list(paths.earlier).map((number) => join(paths.earlier, number))];
   const found = runs.flatMap((dir) => [
@@ -69,19 +69,19 @@ function readJson(file: string): unknown {
 }
 
 async function findBranch(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
 ): Promise<{ commonDir: string; ref: string; commit: string } | null> {
-  const commonDir = await repositoryOf(world, stored);
+  const commonDir = await repositoryOf(context, stored);
   if (commonDir === null) return null;
   const ref = branchOf(stored);
   const commit = await readRef(commonDir, ref);
   return commit === null ? null : { commonDir, ref, commit };
 }
 
-/** null: it is not there any more. */
-async function repositoryOf(world: World, stored: StoredTask): Promise<string | null> {
+/** Returns null if the repository no longer exists. */
+async function repositoryOf(context: HostContext, stored: StoredTask): Promise<string | null> {
   if (!existsSync(stored.task.project)) return null;
-  const repository = await repositoryAt(world, stored.task.project);
+  const repository = await repositoryAt(context, stored.task.project);
   return repository?.commonDir ?? null;
 }

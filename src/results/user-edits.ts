@@ -1,35 +1,35 @@
-// results/user-edits.ts: which of the files that a sandbox changed did the user change as well?
+// results/user-edits.ts: finds the files that both the sandbox and the user changed.
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { baseFiles, type BaseFile } from '../git/base-files.ts';
 import type { RawChange, TreeEntry } from '../git/staging/staging.ts';
 import type { HostState } from '../review/apply.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Touched {
-  /** Paths that changed on the host after the sandbox had started. */
+  /** Paths that changed on the host after the sandbox started. */
   readonly paths: ReadonlySet<string>;
   readonly base: ReadonlyMap<string, BaseFile>;
 }
 
 export const UNTOUCHED: Touched = { paths: new Set(), base: new Map() };
 
-// A file replaced, edited or chmod-ed has a newer change time; nothing short of setting the clock back avoids that.
+// A replaced, edited or chmod-ed file has a newer change time; only setting the clock back avoids that.
 export async function findTouched(
-  world: World,
+  context: HostContext,
   task: StoredTask,
   raw: readonly RawChange[],
   host: ReadonlyMap<string, HostState | null>,
   before: ReadonlyMap<string, TreeEntry>,
   agentBase?: string,
 ): Promise<Touched> {
-  // An agent never saw the user's uncommitted work: whatever is not as the base has it was done on the other side.
+  // An agent never saw the user's uncommitted work, so every difference from the base is the user's.
   if (agentBase !== undefined) {
     const names = raw.flatMap((one) => (one.from === null ? [one.path] : [one.path, one.from]));
     const base = await baseFiles({
       project: task.task.project,
-      home: world.home,
+      home: context.home,
       commit: agentBase,
       paths: names,
     });
@@ -47,7 +47,7 @@ export async function findTouched(
     const file = host.get(path);
     return file != null && file.type !== 'directory' && BigInt(file.ctimeNs) >= startNs;
   });
-  // Its directory tells whether it was deleted since the start, or had been before.
+  // The change time of its directory shows whether the file was deleted after the start or before.
   const gone = raw
     .filter(
       (one) =>
@@ -59,7 +59,7 @@ export async function findTouched(
   const base = task.task.git
     ? await baseFiles({
         project: task.task.project,
-        home: world.home,
+        home: context.home,
         commit: task.run.base,
         paths: [...newer, ...gone],
       })

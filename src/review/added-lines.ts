@@ -1,12 +1,12 @@
-// review/added-lines.ts: the lines of a file that were not there before, with their numbers.
-// A line that appears once more than before counts as added, so a copy of an existing line is not overlooked.
+// review/added-lines.ts: finds the lines that a file did not have before, with their numbers.
+// A line that appears once more than before counts as added, so a copy of an existing line is found too.
 
 export interface AddedLine {
   readonly number: number;
   readonly text: string;
 }
 
-/** A text file with what it said before. */
+/** A text file with its former text. */
 export interface Inspected {
   readonly before: string | null;
   readonly after: string;

@@ -1,6 +1,6 @@
-// review/apply.ts: put one accepted change into the user's tree.
-// Invariant: nothing is written through a symbolic link, outside the project or into .git; a file that is not what the
-// caller expected is left alone; a refusal leaves the tree as it was. A file is complete under its name or not there.
+// review/apply.ts: writes one accepted change into the user's tree.
+// Invariant: nothing is written through a symbolic link, outside the project or into .git. A file that differs from the
+// caller's expectation is left alone. A refusal leaves the tree unchanged. A file appears complete under its name or not at all.
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -16,11 +16,11 @@ export type ApplyOp =
       readonly kind: 'write';
       readonly path: string;
       readonly mode: '100644' | '100755';
-      /** Or where to get them when they are needed, so that not all files of a review are in memory at a time. */
+      /** The bytes, or a function that loads them when needed, so that a review never holds all files in memory. */
       readonly bytes: Buffer | (() => Promise<Buffer>);
     }
   | { readonly kind: 'symlink'; readonly path: string; readonly target: string }
-  /** `prune`: directories that no longer exist inside. One of them that this deletion leaves empty goes too, no other. */
+  /** `prune`: directories that the sandbox removed. Only these are removed when this deletion leaves them empty. */
   | { readonly kind: 'delete'; readonly path: string; readonly prune?: readonly string[] };
 
 export type ApplyOutcome = 'applied' | { readonly refused: string } | { readonly changed: string };
@@ -28,19 +28,19 @@ export type ApplyOutcome = 'applied' | { readonly refused: string } | { readonly
 export interface ApplyInput {
   readonly project: string;
   readonly op: ApplyOp;
-  /** What the file was when the change was made; null: nothing. */
+  /** The file's state when the change was shown; null if there was none. */
   readonly expect: HostState | null;
-  /** Known beforehand, so that a journal can clean up after a crash. */
+  /** Chosen in advance, so that a journal can clean up after a crash. */
   readonly temporary?: string;
-  /** Permission bits for a file that is put back; otherwise they follow the file that is replaced, or the umask. */
+  /** Permission bits for a restored file; without this they follow the replaced file or the umask. */
   readonly exactMode?: number;
-  /** `temporary` is there already, from writeAhead. */
+  /** True if writeAhead has already written `temporary`. */
   readonly written?: boolean;
 }
 
 /**
- * Writes the temporary files of several changes and syncs them at once, which takes little longer than to sync one of them.
- * Only those for which nothing has to be made or loaded first: the others are written in their turn. Returns those that are there.
+ * Writes the temporary files of several changes and syncs them together, which takes little longer than syncing one.
+ * Skips changes that need a new directory or loaded bytes: those are written in their turn. Returns the written ones.
  */
 export async function writeAhead(
   project: string,
@@ -64,7 +64,7 @@ export async function writeAhead(
       };
       syncs.push(sync(file).catch(drop));
     } catch (error) {
-      // Then it is told in its turn.
+      // The change reports the error in its turn.
       if (errorCode(error) === undefined) throw error;
     } finally {
       route[Symbol.dispose]();
@@ -133,7 +133,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   EBUSY: 'It is in use as a mount point.',
 };
 
-// The file on the host is judged twice: before anything is made, and again in the last moment before it is replaced.
+// Checks the file on the host twice: before anything is written, and again just before it is replaced.
 function whyNot(input: LoadedInput, now: HostState | null): Exclude<ApplyOutcome, 'applied'> | null {
   const changed = whatChanged(input.expect, now);
   if (changed !== null) return { changed };
@@ -155,7 +155,7 @@ function currentState(route: Route): HostState | null {
 
 function whatChanged(expect: HostState | null, now: HostState | null): string | null {
   if (expect === null) return now === null ? null : `${THING[now.type]} was created on your side`;
-  // A directory that is to become a file was emptied by the deletions before, and perhaps removed.
+  // Earlier deletions have emptied, and perhaps removed, a directory that becomes a file.
   if (expect.type === 'directory' && (now === null || (now.ino === expect.ino && now.dev === expect.dev))) return null;
   if (now === null) return 'it was deleted on your side';
   if (now.type !== expect.type) return `it became ${THING[now.type]} on your side`;
@@ -206,7 +206,7 @@ function describeFile(
   const executable = mode === '100755';
   const chmod = exactMode ?? (existing?.isFile() ? keptMode(Number(existing.mode), executable) : undefined);
   const chown = owner ? { chown: owner } : {};
-  // Until it has its final mode, a file that may be private is readable by nobody else.
+  // The file may be private, so only its owner can read it until it has its final mode.
   if (chmod !== undefined) return { bytes, mode: 0o600, more: { ...chown, chmod: chmod & 0o777 } };
   return { bytes, mode: executable ? 0o755 : 0o644, more: chown };
 }
@@ -215,7 +215,7 @@ function ownerOf({ parent, name }: Route, existing = parent.lstat(name)): Owner 
   return existing ? keepOwner(existing) : giveOwner(parent.stat());
 }
 
-// Whoever may read may execute, as git and the umask would have it.
+// As with git and the umask, read permission implies execute permission.
 function keptMode(mode: number, executable: boolean): number {
   return executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111;
 }
@@ -225,15 +225,15 @@ function replace({ parent, name }: Route, temporary: string, now: HostState | nu
     parent.rename(temporary, name);
     return 'applied';
   }
-  // Removes it only if it is empty, so no file that the user never saw in the list is lost.
+  // rmdir removes only an empty directory, so no file is lost that the user never saw in the list.
   if (now) parent.rmdir(name);
   try {
-    // A link cannot replace anything: a file that appears in this very moment stays.
+    // link() never replaces a file, so a file that appears at the same time stays.
     parent.link(temporary, name);
   } catch (error) {
     if (errorCode(error) === 'EEXIST') return { changed: 'a file was created on your side' };
     if (!['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(errorCode(error) ?? '')) throw error;
-    // FAT and its like have no links.
+    // FAT and similar file systems have no links.
     parent.rename(temporary, name);
     return 'applied';
   }

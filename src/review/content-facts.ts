@@ -1,7 +1,7 @@
-// review/content-facts.ts: what can be said about any changed file, whatever its name: links, programs, hidden text,
-// secrets, weakened tests.
-// Invariant: a secret that is found is named by its kind and line, never repeated. What cannot be looked into is not
-// called harmless. Every expression here takes linear time: an agent chooses the text.
+// review/content-facts.ts: finds facts about any changed file by its content: links, programs, hidden text, secrets,
+// weakened tests.
+// Invariant: a found secret is named by its kind and line, never repeated. Unreadable content is never called harmless.
+// Every expression here takes linear time, because an agent chooses the text.
 import { invisibleIn, visible } from '../lib/sanitize.ts';
 import { SECRET_FORMATS } from '../lib/secret-formats.ts';
 import { type AddedLine, addedLines } from './added-lines.ts';
@@ -38,7 +38,7 @@ function programFacts(path: string, after: Content): Fact[] {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (after.text !== null) {
     const program = /^\uFEFF?#!(?!\[)[ \t]*([^\n]{0,200})/.exec(after.text)?.[1];
-    // With an extension and without the executable bit, the first line is a habit, not a way to run the file.
+    // A file with an extension and without the executable bit is not run by its first line.
     if (program === undefined || (after.mode !== '100755' && /[^.]\.[^.]+$/.test(name))) return [];
     return [host(`A script run by ${visible(program.trim())}.`)];
   }
@@ -82,7 +82,7 @@ function testFacts(before: string | null, after: string, added: readonly AddedLi
   return facts;
 }
 
-// Every line with its end, for a carriage return is judged by what follows it.
+// Each line keeps its end, because the character after a carriage return decides how it is judged.
 function joined(added: readonly AddedLine[]): string {
   return added.map((line) => `${line.text}\n`).join('');
 }

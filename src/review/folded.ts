@@ -1,10 +1,10 @@
-// review/folded.ts: which changes are shown folded, because nobody reads them line by line.
+// review/folded.ts: decides which changes are shown folded, because reviewers do not read them line by line.
 const LOCK_FILES =
   /(^|\/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock|Gemfile\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|composer\.lock|go\.sum|flake\.lock|mix\.lock|Podfile\.lock|packages\.lock\.json)$/;
 const GENERATED = /(\.min\.(js|css)|\.map|\.snap|\.pb\.go|_pb2\.py|\.generated\.\w+)$|(^|\/)(dist|build|vendor)\//;
 const MANY_LINES = 800;
 
-/** Why, in a word or two; null: it is shown. */
+/** The reason in a word or two; null if the change is shown unfolded. */
 export function foldedBecause(file: {
   readonly path: string;
   readonly kind: string;

@@ -1,7 +1,8 @@
-// review/host-rules.ts: files that act on the user's own machine: what runs, loads or steers programs there, as data.
+// review/host-rules.ts: rules, as data, for files that act on the user's machine: they run, are loaded or configure programs there.
 // The rules for CI and for a closer look are in lane-rules.ts.
-import type { LaneRule } from './lane-rules.ts';
 import { paths } from './path-pattern.ts';
+import type { Level } from './fact.ts';
+import type { LINE_FACTS } from './line-facts.ts';
 
 export const HOST_RULES: readonly LaneRule[] = [
   {
@@ -248,3 +249,14 @@ export const HOST_RULES: readonly LaneRule[] = [
     match: paths('ags.yaml ags.yml ags.*.yaml ags.*.yml ags.json .ags/** .agsrc* .agsignore'),
   },
 ];
+
+export interface LaneRule {
+  readonly id: string;
+  readonly lane: Level;
+  readonly match: readonly string[];
+  readonly reason: string;
+  /** Which inspector reads the file for facts; see inspectors.ts. */
+  readonly content?: InspectorId;
+}
+
+export type InspectorId = keyof typeof LINE_FACTS | 'manifest' | 'lockfile' | 'pyproject';

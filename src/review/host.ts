@@ -1,16 +1,16 @@
-// review/host.ts: find a path of the user's project without following a link, and say what is there.
-// Invariant: a Route holds one open descriptor for every directory on its way, so whatever happens to their names,
-// what it makes and removes is made and removed in the directories that were looked at.
+// review/host.ts: finds a path in the user's project without following a link, and reads its state.
+// Invariant: a Route holds an open descriptor for every directory of its path. Even if these are renamed, it creates and
+// removes files only in the directories that it has checked.
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory, type Owner } from '../lib/descend.ts';
 import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { inspectName } from './names.ts';
 
-/** Plain text and numbers, so that it can be stored. Two equal states are, but for clock tricks, the same content. */
+/** Plain text and numbers, so that it can be stored. Equal states mean equal content, unless the clock was set back. */
 export interface HostState {
   readonly type: 'file' | 'symlink' | 'directory' | 'other';
-  /** Permission bits, with set-user-id and its like. */
+  /** Permission bits, including set-user-id, set-group-id and sticky. */
   readonly mode: number;
   readonly size: number;
   readonly mtimeNs: string;
@@ -19,7 +19,7 @@ export interface HostState {
   readonly dev: string;
 }
 
-/** Null when nothing is there, which includes a path that leads through a link or a file. */
+/** Null if nothing is there, also if the path leads through a link or a file. */
 export function hostState(project: string, path: string): HostState | null {
   if (inspectName(path).refuse !== null) return null;
   using route = openRoute(project, path);
@@ -41,17 +41,17 @@ export function stateOf(stats: ReturnType<Directory['lstat']>): HostState | null
 }
 
 export interface Route extends Disposable {
-  /** The innermost directory of the path that exists; after `make`, the one that holds `name`. */
+  /** The innermost existing directory of the path; after `make`, the one that holds `name`. */
   readonly parent: Directory;
   readonly name: string;
   /** Directories of the path that do not exist. */
   readonly missing: readonly string[];
-  /** Why the path cannot be followed further, if a link or a file stands in the way. */
+  /** Why a link or a file blocks the path; null if none does. */
   readonly blocked: string | null;
-  /** Makes what is missing. `unmake` removes it again, as far as it is empty. */
+  /** Creates the missing directories. `unmake` removes those of them that are empty. */
   make(): void;
   unmake(): void;
-  /** Removes, from the inside out, directories on the way that are empty and wanted gone; stops at the first that is not. */
+  /** Removes empty directories of the path that `wanted` names, innermost first; stops at the first that it must keep. */
   prune(wanted: (path: string) => boolean): void;
 }
 
@@ -99,12 +99,12 @@ export function openRoute(project: string, path: string): Route {
   }
 }
 
-/** Root leaves what it makes to whoever owns the place; others own what they make. */
+/** As root, a new file gets the owner of its directory; other callers own what they create. */
 export function giveOwner(place: { uid: bigint; gid: bigint }): Owner | undefined {
   return process.geteuid?.() === 0 ? { uid: Number(place.uid), gid: Number(place.gid) } : undefined;
 }
 
-/** A file that replaces another keeps its owner, as far as the caller may decide that: its group, for all but root. */
+/** A replacement keeps the owner of the replaced file, as far as the caller may set it: everyone but root can set only the group. */
 export function keepOwner(file: { uid: bigint; gid: bigint }): Owner | undefined {
   const gid = Number(file.gid);
   const mayGive = process.getegid?.() !== gid && process.getgroups?.().includes(gid);
@@ -132,13 +132,13 @@ function follow(chain: Directory[], names: readonly string[]): string | null {
       return `"${path}" is a symbolic link on your side; nothing is written or deleted through it.`;
     if (!stats.isDirectory()) return `"${path}" is a file on your side, where this change needs a directory.`;
     const child = enter(here, name);
-    if (!child) return `"${path}" was replaced on your side in this moment.`;
+    if (!child) return `"${path}" was replaced on your side at the same time.`;
     chain.push(child);
   }
   return null;
 }
 
-// If the directory was swapped for a link since the look at it, opening it fails.
+// Opening fails if the directory was replaced by a link after the check.
 function enter(parent: Directory, name: string): Directory | null {
   try {
     return parent.child(name);
@@ -153,7 +153,7 @@ function removeIfEmpty(parent: Directory | undefined, name: string | undefined):
     if (parent && name !== undefined) parent.rmdir(name);
     return true;
   } catch (error) {
-    // Whatever keeps an empty directory, it does no harm there.
+    // An empty directory that cannot be removed does no harm.
     if (errorCode(error) === undefined) throw error;
     return false;
   }

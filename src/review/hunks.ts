@@ -1,19 +1,19 @@
-// review/hunks.ts: the parts of a difference, and a file with some of them alone. Pure; works on bytes, as characters of one byte each.
-// Invariant: with all parts it is the new file, with none the old one, byte for byte.
+// review/hunks.ts: splits a diff into hunks, and builds a file from some of them. Pure; texts are latin1, one character per byte.
+// Invariant: all hunks give the new file, and none give the old file, byte for byte.
 
 export interface Hunk {
   /** From 0, in the order of the file. */
   readonly n: number;
   /** "@@ -1,3 +1,4 @@ function f() {". */
   readonly header: string;
-  /** The line of the old file that it begins at, from 0, and how many of its lines it speaks of. */
+  /** The first line of the hunk in the old file, from 0, and how many old lines it covers. */
   readonly at: number;
   readonly length: number;
-  /** Each with its sign, and its end if it has one. */
+  /** Each line with its sign, and with its line end if it has one. */
   readonly lines: readonly string[];
 }
 
-/** `diff` from its first "@@" on, as latin1. */
+/** `diff` starts at its first "@@" and is latin1. */
 export function readHunks(diff: string): Hunk[] {
   const hunks: { n: number; header: string; at: number; length: number; lines: string[] }[] = [];
   for (const line of diff.split('\n').slice(0, -1)) {
@@ -21,11 +21,11 @@ export function readHunks(diff: string): Hunk[] {
     const last = hunks.at(-1);
     if (head !== null) {
       const length = head[2] === undefined ? 1 : Number(head[2]);
-      // "-0,0" and "-5,0" name the line before which nothing stands.
+      // With length 0, as in "-5,0", the number is that of the line before the hunk.
       const at = Number(head[1]) - (length === 0 ? 0 : 1);
       hunks.push({ n: hunks.length, header: line, at, length, lines: [] });
     } else if (line.startsWith('\\')) {
-      // "\ No newline at end of file": of the line before it.
+      // "\ No newline at end of file" refers to the line before it.
       const before = last?.lines.pop();
       if (before !== undefined) last?.lines.push(before.slice(0, -1));
     } else last?.lines.push(`${line}\n`);

@@ -1,9 +1,9 @@
-// review/inspectors.ts: facts from inside files whose format we know, such as "Adds script postinstall: node x.js".
-// Invariant: an inspector only adds to what the path says; silence here never lowers a lane. Whatever is quoted from a
-// file is made visible and cut short, and every expression takes linear time on one line: an agent chooses the text.
+// review/inspectors.ts: reads facts from files of known formats, such as "Adds script postinstall: node x.js".
+// Invariant: an inspector only adds facts and never lowers a lane. Quoted text is made visible and shortened, and every
+// expression takes linear time on one line, because an agent chooses the text.
 import type { AddedLine, Inspected } from './added-lines.ts';
 import { bySeverity, type Fact, quote } from './fact.ts';
-import type { InspectorId } from './lane-rules.ts';
+import type { InspectorId } from './host-rules.ts';
 import { LINE_FACTS, type LineFact } from './line-facts.ts';
 import { lockfileFacts } from './lockfile-facts.ts';
 import { manifestFacts } from './manifest-facts.ts';

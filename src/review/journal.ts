@@ -1,8 +1,8 @@
-// review/journal.ts: apply many changes so that a crash between two of them loses nothing, and all can be taken back.
-// Invariant: before the first file is touched, the journal on disk names every step, and holds a copy of every file that
-// a step replaces or deletes. What a step did is judged by content afterwards, so nothing depends on the last moment.
-// The copies are not synced to the disk: they outlive the process, and after a power failure each file of the project is
-// still its old or its new self.
+// review/journal.ts: applies many changes so that a crash between two of them loses nothing, and all can be undone.
+// Invariant: before the first file is touched, the journal on disk names every step and holds a copy of every file that
+// a step replaces or deletes. Recovery judges each step by content, so it does not depend on a last write to the journal.
+// The copies are not synced to disk: they survive the death of the process, and after a power failure each file of the
+// project is still complete, in its old or new version.
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -25,7 +25,7 @@ import { inOrder } from './order.ts';
 export interface PlannedChange {
   readonly op: ApplyOp;
   readonly expect: HostState | null;
-  /** Path of another change of this list, without which this one is not made: a renamed file's new name. */
+  /** Path of another change of this list that must succeed first: the new name of a renamed file. */
   readonly requires?: string;
 }
 
@@ -38,7 +38,7 @@ export type Recovery =
   /** No file of the project was touched. */
   | { readonly kind: 'nothing-begun' }
   | { readonly kind: 'complete'; readonly changes: readonly AppliedChange[] }
-  /** The apply was cut off. What is not "applied" here was not done, and temporary files are gone. */
+  /** The apply was interrupted. Changes that are not "applied" here were not made, and temporary files are removed. */
   | { readonly kind: 'interrupted'; readonly changes: readonly AppliedChange[] };
 
 export interface UndoneChange {
@@ -46,7 +46,7 @@ export interface UndoneChange {
   readonly outcome: 'restored' | { readonly refused: string } | { readonly changed: string };
 }
 
-/** `journal` is a directory that does not exist yet, in one that does. It is kept, for `undoJournal`. */
+/** `journal` is a directory that does not exist yet; its parent does. It is kept for `undoJournal`. */
 export async function applyAll(input: {
   project: string;
   changes: readonly PlannedChange[];
@@ -78,7 +78,7 @@ export async function applyAll(input: {
     });
     const from = early.get(step);
     if (from !== undefined && step.outcome !== 'applied')
-      await takeBack(input.project, input.journal, steps.slice(from, index));
+      await rollBack(input.project, input.journal, steps.slice(from, index));
   }
   markDone(input.journal, { version: 1, state: 'done', project: input.project, steps });
   return report(steps);
@@ -86,7 +86,7 @@ export async function applyAll(input: {
 
 const AHEAD = 64;
 
-/** What will be tried in any case, and needs no other change. */
+/** The changes that will be tried in any case and need no other change. */
 function tried(
   { op, expect, requires }: PlannedChange,
   step: Step | undefined,
@@ -96,8 +96,8 @@ function tried(
     : [{ op, expect, temporary: step.temporary }];
 }
 
-/** To be called with the journal of an earlier apply before its project is reviewed again. Removes only temporary files
-    and directories made for files that never came, and puts back the old name of a file whose new one never came. */
+/** Call with the journal of an earlier apply before its project is reviewed again. Removes only temporary files and
+    directories made for files that were never written, and restores the old name of a file whose new one was never written. */
 export async function recover(journal: string): Promise<Recovery> {
   const file = load(journal);
   if (!file) return { kind: 'nothing-begun' };
@@ -114,13 +114,13 @@ export async function recover(journal: string): Promise<Recovery> {
   for (const [index, step] of [...file.steps.entries()].toReversed()) {
     const from = early.get(step);
     if (from !== undefined && step.outcome !== 'applied')
-      await takeBack(file.project, journal, file.steps.slice(from, index));
+      await rollBack(file.project, journal, file.steps.slice(from, index));
   }
   markDone(journal, { ...file, state: 'done' });
   return { kind: 'interrupted', changes: report(file.steps) };
 }
 
-/** Puts back every file that still is what the apply left. May be called again; what is back already stays. */
+/** Restores every file that is still as the apply left it. May be called again; restored files stay. */
 export async function undoJournal(journal: string): Promise<UndoneChange[]> {
   await recover(journal);
   const file = load(journal);
@@ -143,15 +143,15 @@ interface Content {
 interface Step {
   readonly path: string;
   readonly temporary: string;
-  /** Directories that the step has to make. */
+  /** Directories that the step must create. */
   readonly made: readonly string[];
   readonly before: Content | null;
-  /** Name of the file in the journal's directory that holds what was before. */
+  /** Name of the copy of the former file, in the journal's directory. */
   readonly copy: string;
   readonly after: Content | null;
   /** As in the planned change. */
   readonly requires?: string;
-  /** Null until it is known; in an apply that is under way, only a change that will not be tried has one. */
+  /** Null until known; during an apply, only a change that will not be tried has one. */
   outcome: ApplyOutcome | null;
 }
 
@@ -210,7 +210,7 @@ async function planStep(project: string, op: ApplyOp, journal: Directory, copy: 
   }
 }
 
-/** Where a deletion makes room for the very file it depends on: from the step of that file to the deletion's. */
+/** Finds deletions that make room for the file they depend on; maps the step of that file to the index of the deletion. */
 function findEarly(steps: readonly Step[]): Map<Step, number> {
   const at = new Map(steps.map((step, index) => [step.path, index]));
   const found = new Map<Step, number>();
@@ -222,15 +222,15 @@ function findEarly(steps: readonly Step[]): Map<Step, number> {
   return found;
 }
 
-// Everything between the two stands on the room that was made.
-async function takeBack(project: string, journal: string, steps: readonly Step[]): Promise<void> {
+// Every step between the two depends on the room that the deletion made.
+async function rollBack(project: string, journal: string, steps: readonly Step[]): Promise<void> {
   for (const step of steps.toReversed()) {
     if (step.outcome !== 'applied') continue;
     const back = await putBack(project, journal, step);
     step.outcome =
       back === 'restored'
         ? TOGETHER
-        : { refused: `${TOGETHER.refused} What it was is kept in ${journal}, named ${step.copy}.` };
+        : { refused: `${TOGETHER.refused} The former file is kept in ${journal}, named ${step.copy}.` };
   }
 }
 
@@ -290,13 +290,13 @@ function contentAt(project: string, path: string): Content | null {
     : null;
 }
 
-// A directory counts as nothing: it holds files of its own, which are other steps' business.
+// A directory counts as no file: other steps handle the files in it.
 function contentOn({ parent, name }: Route, digest: () => string): Content | null {
   const stats = parent.lstat(name);
   if (!stats || stats.isDirectory()) return null;
   if (stats.isFile()) return { type: 'file', value: digest(), mode: Number(stats.mode) & 0o777 };
   const target = stats.isSymbolicLink() ? parent.readlink(name) : null;
-  // The journal is text, so a target that is none could not be put back.
+  // The journal is text, so a target that is not UTF-8 could not be restored.
   return target && isUtf8(target)
     ? { type: 'symlink', value: target.toString(), mode: 0 }
     : { type: 'other', value: '', mode: 0 };
@@ -321,7 +321,7 @@ function save(journal: string, file: JournalFile): void {
   directory.fsync();
 }
 
-// A journal that could not be closed, on a full disk for example, is judged by content the next time.
+// If the journal cannot be closed, for example on a full disk, the next recovery judges it by content.
 function markDone(journal: string, file: JournalFile): void {
   try {
     save(journal, file);

@@ -1,22 +1,10 @@
-// review/lane-rules.ts: which files do something by being there, as data. To teach ags a new tool, add its file here
-// (or in host-rules.ts) and an example to test/review/lanes.test.ts.
-// Invariant: a rule that doubts errs towards "host". Patterns hold at any depth and in any spelling: see path-pattern.ts.
+// review/lane-rules.ts: rules, as data, for files that take effect by their name. To teach ags a new tool, add its file
+// here (or in host-rules.ts) and an example to test/review/lanes.test.ts.
+// Invariant: in doubt, a rule says "host". Patterns match at any depth and in any spelling: see path-pattern.ts.
 
-import type { Level } from './fact.ts';
 import { HOST_RULES } from './host-rules.ts';
-import type { LINE_FACTS } from './line-facts.ts';
 import { paths } from './path-pattern.ts';
-
-export type InspectorId = keyof typeof LINE_FACTS | 'manifest' | 'lockfile' | 'pyproject';
-
-export interface LaneRule {
-  readonly id: string;
-  readonly lane: Level;
-  readonly match: readonly string[];
-  readonly reason: string;
-  /** Looks into the file for facts to tell; see inspectors.ts. */
-  readonly content?: InspectorId;
-}
+import { type LaneRule } from './host-rules.ts';
 
 export const LANE_RULES: readonly LaneRule[] = [
   ...HOST_RULES,
@@ -175,13 +163,13 @@ export const LANE_RULES: readonly LaneRule[] = [
   },
 ];
 
-/** Files that hold tests; taking tests away, or switching them off, is worth a sentence. */
+/** Files that hold tests: the reviewer is told when tests are removed or disabled. */
 export const TEST_FILES =
   paths(`test/** tests/** __tests__/** spec/** specs/** e2e/** *.test.* *.spec.* *-test.* *-spec.* *_test.* *_spec.* *.cy.*
   test_*.py *test.java *tests.java *test.kt *tests.kt *test.cs *tests.cs *test.swift *tests.swift *test.php *test.scala
   *spec.scala *.feature *.bats`);
 
-/** Pictures, sound and fonts: no program runs them, whatever is in them. */
+/** Pictures, sound and fonts: no program runs their content. */
 export const MEDIA_FILES =
   paths(`*.png *.jpg *.jpeg *.gif *.webp *.avif *.ico *.icns *.bmp *.tif *.tiff *.heic *.psd *.mp3 *.mp4 *.m4a *.wav *.ogg *.oga
   *.ogv *.flac *.webm *.mov *.woff *.woff2 *.ttf *.otf *.eot *.pdf`);

@@ -1,13 +1,14 @@
-// review/lanes.ts: where does a changed file act once it is taken, and what must a reviewer be told about it?
-// Invariant: the most serious fact decides the lane. A file whose path matches a rule can never talk its way out of the
-// rule by its content. Reasons are safe to print, and the most serious comes first.
+// review/lanes.ts: decides where a changed file acts once it is taken, and what the reviewer must know about it.
+// Invariant: the most serious fact decides the lane. The content of a file can never lift a rule that its path matches.
+// Reasons are safe to print, and the most serious comes first.
 import { visible } from '../lib/sanitize.ts';
 import type { Lane } from '../protocol/changes.ts';
 import { addedLines } from './added-lines.ts';
 import { contentFacts } from './content-facts.ts';
 import { bySeverity, type ClassifyInput, type Content, type Fact } from './fact.ts';
 import { inspect } from './inspectors.ts';
-import { type InspectorId, LANE_RULES } from './lane-rules.ts';
+import type { InspectorId } from './host-rules.ts';
+import { LANE_RULES } from './lane-rules.ts';
 import { foldPath } from './names.ts';
 import { compileRules } from './path-pattern.ts';
 
@@ -26,7 +27,7 @@ function ruleFacts({ path, from, before, after }: ClassifyInput): Fact[] {
   const general: Fact[] = [];
   for (const rule of now) {
     general.push({ level: rule.lane, say: rule.reason });
-    // What another file said before it got this name is news now.
+    // The content of a file that had another name before counts as new.
     if (rule.content && after) inspected.push(...inspectFile(rule.content, then.includes(rule) ? before : null, after));
   }
   for (const rule of then.filter((one) => !now.includes(one))) {

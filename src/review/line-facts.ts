@@ -1,5 +1,5 @@
-// review/line-facts.ts: sentences for single added lines of known files, as data. `$1` in a sentence is the first group.
-// Expressions are anchored or bounded, so that no line can make them slow.
+// review/line-facts.ts: sentences, as data, for single added lines of known files. `$1` in a sentence is the first group.
+// Expressions are anchored or bounded, so no line can make them slow.
 import type { Level } from './fact.ts';
 
 export interface LineFact {

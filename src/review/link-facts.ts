@@ -1,5 +1,5 @@
-// review/link-facts.ts: what a symbolic link reaches.
-// Invariant: only a link whose target stays inside the project by its text alone is not on the host lane.
+// review/link-facts.ts: judges where a symbolic link leads.
+// Invariant: a link is in the host lane unless the text of its target alone proves that it stays inside the project.
 import { visible } from '../lib/sanitize.ts';
 import type { Content, Fact } from './fact.ts';
 import { foldPath, inspectName } from './names.ts';
@@ -24,7 +24,7 @@ function judge(path: string, target: string): Fact {
   const below = names.slice(climbs);
   if (climbs > path.split('/').length - 1)
     return { level: 'host', say: `A symbolic link to ${shown}, which is outside the project.` };
-  // Through another link, "x/.." is not where it seems to be.
+  // If "x" is a link, "x/.." is not the directory that holds "x".
   if (below.includes('..'))
     return { level: 'host', say: `A symbolic link to ${shown}, which may lead outside the project.` };
   if (names.length === 0 || (below.length > 0 && inspectName(below.join('/')).refuse !== null)) {

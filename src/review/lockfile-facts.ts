@@ -1,5 +1,5 @@
-// review/lockfile-facts.ts: does a lock file now take code from somewhere it did not before?
-// Compared by origin (scheme, host, port): a package that moves to another host, or from https to http, is told.
+// review/lockfile-facts.ts: finds new origins of code in a lock file.
+// Compares origins (scheme, host, port), so a package that moves to another host, or from https to http, is reported.
 import type { Inspected } from './added-lines.ts';
 import { type Fact, quote } from './fact.ts';
 
@@ -8,7 +8,7 @@ export function lockfileFacts({ before, after, added }: Inspected): Fact[] {
   const facts = [...origins(after)]
     .filter((origin) => !known.has(origin))
     .map((origin): Fact => ({ level: 'host', say: `Takes packages from ${quote(origin)}, which it did not before.` }));
-  // YAML and TOML can spell an address so that a text search does not see it. Tools that write lock files never do.
+  // YAML and TOML escapes can hide an address from a text search. Tools that write lock files never use them.
   if (parseJson(after) === undefined && added.some(({ text }) => /\\[xu][0-9a-f]{2}/i.test(text))) {
     facts.push({ level: 'host', say: 'Contains escaped characters, which can hide an address.' });
   }
@@ -27,7 +27,7 @@ function origins(text: string): Set<string> {
 
 function addresses(text: string): string[] {
   const value = parseJson(text);
-  // Not JSON: yarn, pnpm, cargo, poetry and others. Every address in the text counts, save those for readers.
+  // Lock files of yarn, pnpm, cargo, poetry and others are not JSON. Every address counts, except on lines for readers.
   if (value === undefined) return text.split('\n').filter((line) => !LINE_FOR_READERS.test(line));
   const found: string[] = [];
   const open: unknown[] = [value];
@@ -43,7 +43,7 @@ function addresses(text: string): string[] {
   return found;
 }
 
-// A package may be called "license".
+// A package may have the name "license".
 function isPackage(entry: unknown): boolean {
   return typeof entry === 'object' && entry !== null && ('version' in entry || 'resolved' in entry);
 }
@@ -69,6 +69,6 @@ const FOR_READERS = new Set([
   'repository',
 ]);
 const LINE_FOR_READERS = /^\s*["']?(?:homepage|funding|deprecated|description|license)["']?\s*[:=][^{]*$/i;
-// As lenient as URL parsers: any number of slashes, backslashes too, and the host stands after the last "@".
+// As lenient as URL parsers: any number of slashes or backslashes, and the host follows the last "@".
 const ORIGIN =
   /\b(?:((?:\w{1,10}\+)?(?:https?|git|ssh|ftps?|s3|svn|hg|bzr)):(?=[^\s])[\\/]{0,4}(?:[^\s/\\?#"']{1,200}@)?([^\s/\\?#"'@,;)\]}<>]{1,253})|(file|portal|exec):(?=[^\s"']))/gi;

@@ -1,5 +1,5 @@
-// review/manifest-facts.ts: what changed in a package manifest (package.json, composer.json, deno.json).
-// Install hooks come first: they run without anyone calling them.
+// review/manifest-facts.ts: finds facts about the changes of a package manifest (package.json, composer.json, deno.json).
+// Install hooks come first, because package managers run them unasked.
 import type { Inspected } from './added-lines.ts';
 import { type Fact, quote } from './fact.ts';
 
@@ -46,11 +46,11 @@ function entries(value: unknown): Map<string, string> {
 
 function parse(text: string): Record<string, unknown> | null {
   try {
-    // Package managers skip a byte order mark, so we must read on as well.
+    // Package managers skip a byte order mark, so this parser must too.
     const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ''));
     return isRecord(value) ? value : null;
   } catch {
-    // Broken JSON is told to the reviewer; it is not an error of ours.
+    // The caller reports broken JSON to the reviewer; it is not an error of ags.
     return null;
   }
 }
@@ -66,7 +66,7 @@ const PACKAGES =
   'dependencies devDependencies optionalDependencies peerDependencies overrides resolutions imports require require-dev'.split(
     ' ',
   );
-/** Keys that choose code to run, or where it is looked for. */
+/** Keys that choose code to run, or where to find it. */
 const RUNNING =
   `bin main exports type workspaces packageManager bundleDependencies bundledDependencies trustedDependencies gypfile binary
   config husky simple-git-hooks pre-commit gitHooks lint-staged eslintConfig prettier babel jest ava mocha nyc c8 stylelint commitlint

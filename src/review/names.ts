@@ -1,6 +1,6 @@
-// review/names.ts: may a file be called this, and what should a reviewer know about the name?
-// Invariant: a name that any common file system could read as ".git", or as a way out of the project, is refused.
-// Folding is deliberately coarser than any one file system: names that might meet somewhere are treated as one.
+// review/names.ts: refuses dangerous file names, and warns reviewers about unusual ones.
+// Invariant: a name that any common file system could read as ".git", or as a path out of the project, is refused.
+// Folding is deliberately coarser than any one file system: names that might collide on some system count as equal.
 import { visible } from '../lib/sanitize.ts';
 
 export function inspectName(path: string): { refuse: string | null; warnings: string[] } {
@@ -14,7 +14,7 @@ export function inspectName(path: string): { refuse: string | null; warnings: st
   return { refuse: null, warnings };
 }
 
-/** Paths that cannot all exist on a file system that ignores case or normalises names, in groups. */
+/** Groups of paths that collide on a file system that ignores case or normalises names. */
 export function caseCollisions(paths: readonly string[]): string[][] {
   const spellings = new Map<string, Set<string>>();
   for (const path of paths) {
@@ -26,7 +26,7 @@ export function caseCollisions(paths: readonly string[]): string[][] {
   }
   const groups = new Map<string, string[]>();
   for (const path of new Set(paths)) {
-    // The outermost clash decides: a link "A" and a file "a/b" clash at "a", and writing one goes through the other.
+    // The outermost clash decides: a link "A" and a file "a/b" clash at "a", where a write to "a/b" would follow the link.
     const clash = prefixes(path).find(({ folded }) => (spellings.get(folded)?.size ?? 0) > 1);
     if (!clash) continue;
     const group = groups.get(clash.folded);
@@ -36,7 +36,7 @@ export function caseCollisions(paths: readonly string[]): string[][] {
   return [...groups.values()];
 }
 
-/** A path as the most forgiving file system would compare it. */
+/** The form of a path that the most lenient file system would compare. */
 export function foldPath(path: string): string {
   return path
     .split(/[\\/]/)
@@ -46,12 +46,12 @@ export function foldPath(path: string): string {
 }
 
 function foldName(name: string): string {
-  // Printable ASCII without a stream or a trailing dot or blank folds by case alone.
+  // Printable ASCII without a colon, trailing dot or blank folds by case alone.
   if (/^[!-9;-~]*[!--/-9;-~]$/.test(name)) return name.toLowerCase();
   const folded = name
     .normalize('NFKC')
     .replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '')
-    // Upper case first: it unites letters that have several lower-case forms, such as the long s and the dotless i.
+    // Upper case first, because some letters have several lower-case forms, such as the long s and the dotless i.
     .toUpperCase()
     .toLowerCase()
     .normalize('NFKC');
@@ -69,7 +69,7 @@ function refusal(path: string): string | null {
   for (const name of path.split('/')) {
     if (name === '') return 'The path has an empty name in it.';
     if (Buffer.byteLength(name) > 255) return 'A name is longer than 255 bytes.';
-    // Windows takes the backslash for a separator, so each side of it is judged as well.
+    // Windows treats the backslash as a separator, so each side of it is judged too.
     for (const part of name.split('\\')) {
       if (part === '.' || part === '..') return `The path contains "${part}".`;
       if (/^(?:\.git|git~\d+)$/.test(foldName(part))) return `Some file systems read "${visible(part)}" as .git.`;

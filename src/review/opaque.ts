@@ -1,23 +1,23 @@
-// review/opaque.ts: which directories of an overlay's upper hide what is below them. The mark is an extended attribute,
-// which Node cannot read; GNU tar can, and says so in the PAX headers of an archive of empty directories.
-// Invariant: an answer that is not exactly understood is refused. A missed mark would only lose deletions, but "redirect"
-// and "metacopy" would make files appear that the upper does not hold.
+// review/opaque.ts: finds the directories of an overlay's upper that hide the lower ones. The mark is an extended
+// attribute, which Node cannot read; GNU tar writes it into the PAX headers of an archive of empty directories.
+// Invariant: an archive that is not exactly understood is refused. A missed opaque mark would only lose deletions, but
+// "redirect" and "metacopy" would make files appear that the upper does not hold.
 import { isUtf8 } from 'node:buffer';
 import { AgsError } from '../protocol/errors.ts';
 
-/** The question, to be put where the upper is the working directory and nothing else can be reached. Without directories
-    there is no question: tar makes no empty archive. */
+/** The tar command, to be run in an inspection with the upper as its working directory. Do not run it without
+    directories: tar makes no empty archive. */
 export function opaqueProbe(directories: readonly string[]): { argv: string[]; input: Buffer } {
   const attributes = ['--xattrs', '--xattrs-include=user.overlay.*', '--format=posix'];
   const names = ['--no-recursion', '--null', '-T', '-'];
-  // After --null no name is an option, but for versions before 1.29; "./" keeps it from being one there.
+  // tar before 1.29 takes names for options even after --null; the prefix "./" prevents that.
   return {
     argv: ['tar', ...attributes, '-cf', '-', ...names],
     input: Buffer.from(directories.map((path) => `./${path}\0`).join('')),
   };
 }
 
-/** With `asked`, the archive must answer for each of these directories once, and for no other. */
+/** With `asked`, the archive must hold each of these directories exactly once, and no other. */
 export function parseOpaque(paxTar: Buffer, asked?: readonly string[]): Set<string> {
   const opaque = new Set<string>();
   const answered = new Set<string>();
@@ -54,11 +54,11 @@ const BLOCK = 512;
 const MAX_EXTENDED = 1024 * 1024;
 const PLAIN_KEYS = new Set(['mtime', 'atime', 'ctime', 'uid', 'gid', 'uname', 'gname']);
 const OVERLAY = 'SCHILY.xattr.user.overlay.';
-// What the kernel keeps for itself. "overlay." is how it stores a mark that a program inside tried to set: it has no effect.
+// Attributes of the kernel itself. It stores a mark that a program inside tried to set under "overlay.", without effect.
 const HARMLESS = /^(origin|impure|uuid|nlink|upper|protattr|overlay\..*)$/s;
 
 function block(archive: Buffer, at: number): Buffer {
-  // Every archive ends with blocks of zeros, so one that just stops was cut off.
+  // A complete archive ends with blocks of zeros; one without them was cut off.
   if (at + BLOCK > archive.length) throw notUnderstood('it ends too early');
   return archive.subarray(at, at + BLOCK);
 }
@@ -76,7 +76,7 @@ function readHeader(header: Buffer): { type: string; bytes: number; path: Buffer
   };
 }
 
-// Each record is "<length of the whole record> <key>=<value>\n"; the length decides, so a value may hold anything.
+// Each record is "<length of the whole record> <key>=<value>\n"; the length decides, so a value may hold any bytes.
 function readExtended(records: Buffer): Extended {
   let path: Buffer | null = null;
   let opaque = false;
@@ -132,7 +132,7 @@ function notUnderstood(problem: string): AgsError {
     'capture.refused',
     `The deleted directories cannot be listed: the answer of tar is not understood (${problem}).`,
     {
-      hint: 'GNU tar 1.27 or newer is needed. If it is there, throw the sandbox away: its files are too strange to be taken.',
+      hint: 'Install GNU tar 1.27 or newer. If you have it, ags cannot read these files safely; delete the sandbox: ags rm',
     },
   );
 }

@@ -1,8 +1,8 @@
-// review/order.ts: in what order accepted changes are made.
-// Invariant: a deletion that makes room for a file or a directory of the same name comes before it, and the old name of a
-// renamed file goes after the new one is there. Where both cannot hold, as for a file that was moved into a directory of
-// its own name, room is made first: whoever makes the changes must then take that deletion back if the new name fails.
-// Other files come before other deletions, so that a disk that fills up has cost nothing.
+// review/order.ts: sorts accepted changes into the order in which they are made.
+// Invariant: a deletion that makes room for a file or a directory of the same name comes first, and the old name of a
+// renamed file is deleted after the new one exists. If both cannot hold, as for a file that moved into a directory of its
+// own name, the deletion comes first, and the caller must undo it if writing the new name fails.
+// Other files come before other deletions, so that a full disk loses nothing.
 import type { ApplyOp } from './apply.ts';
 
 interface Ordered {
@@ -10,7 +10,7 @@ interface Ordered {
   readonly requires?: string;
 }
 
-// No recursion: names are the agent's, and a chain of renames can be as long as the list.
+// No recursion: an agent chooses the names, and a chain of renames can be as long as the list.
 export function inOrder<T extends Ordered>(changes: readonly T[]): T[] {
   const waits = findWaits(changes);
   const roomMakers = changes.filter((change) => change.op.kind === 'delete' && waits.followers.has(change));
@@ -47,7 +47,7 @@ export function ancestors(path: string): string[] {
 }
 
 interface Waits<T> {
-  /** For how many others a change waits. */
+  /** The number of other changes that a change waits for. */
   readonly count: Map<T, number>;
   readonly followers: Map<T, T[]>;
 }

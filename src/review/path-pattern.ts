@@ -1,14 +1,14 @@
-// review/path-pattern.ts: the small pattern language of lane-rules.ts.
-// `*` stands for any characters within one name, also none. `**`, only as a whole name, stands for any number of names,
-// also none: `.husky/**` is .husky itself and all below it, because .husky may be a link instead of a directory.
-// Every pattern holds at any depth, and is compared with folded paths, so spelling tricks do not step around it.
+// review/path-pattern.ts: the pattern language of lane-rules.ts.
+// `*` matches any characters within one name, or none. `**`, only as a whole name, matches any number of names, or none:
+// `.husky/**` matches .husky itself and everything below it, because .husky may be a link instead of a directory.
+// Every pattern matches at any depth, and is compared with folded paths, so spelling tricks do not avoid it.
 import { foldPath } from './names.ts';
 
-/** Returns which of the rules hold for a path that went through foldPath, in their order. */
+/** Returns the rules that match a folded path (see foldPath), in their order. */
 export function compileRules<Rule extends { readonly match: readonly string[] }>(
   rules: readonly Rule[],
 ): (folded: string) => Rule[] {
-  // The common shapes are looked up, for a thousand patterns are too many to try one by one on every path.
+  // Common pattern shapes use a lookup, because trying a thousand patterns on every path is too slow.
   const names = new Map<string, Set<Rule>>();
   const trees = new Map<string, Set<Rule>>();
   const endings = new Map<string, Set<Rule>>();

@@ -1,6 +1,6 @@
-// review/selection.ts: from a user's flags to the changes that are taken, dropped and left for later.
+// review/selection.ts: turns a user's flags into the changes to take, to drop and to leave for later.
 // Invariant: a change that runs on the user's machine or in CI is taken only if its exact path was given as risky, and a
-// change that conflicts is never taken. If there is an error, nothing of the selection is to be carried out.
+// conflicting change is never taken. After an error, the caller must carry out nothing of the selection.
 import type { Change } from '../protocol/changes.ts';
 
 export interface SelectionFlags {
@@ -14,7 +14,7 @@ export interface SelectionFlags {
 }
 
 export interface SelectionError {
-  /** As it was given: a path or a pattern. */
+  /** The path or pattern as the user gave it. */
   readonly path: string;
   /** "contradiction": the flags both accept and discard it. "conflict": it also changed on the host, in another way. */
   readonly problem: 'not-found' | 'risky' | 'conflict' | 'contradiction';
@@ -27,7 +27,7 @@ export interface Selection {
   readonly errors: SelectionError[];
 }
 
-/** A path or pattern decides before "all": `--discard-all --accept a` takes a and drops the rest. Both "all" decide nothing. */
+/** A path or pattern overrides "all": `--discard-all --accept a` takes a and drops the rest. Both "all" flags together decide nothing. */
 export function select(changes: readonly Change[], flags: SelectionFlags): Selection {
   const selection: Selection = { take: [], drop: [], left: [], errors: findErrors(changes, flags) };
   for (const change of changes) {
@@ -69,7 +69,7 @@ function findErrors(changes: readonly Change[], flags: SelectionFlags): Selectio
   return errors;
 }
 
-// A rename is one change with two names. Either names it exactly; a directory or a pattern must cover the new one.
+// A rename is one change with two names. Either name selects it; a directory or a pattern must cover the new one.
 export function covers(pattern: string, change: Change): boolean {
   if (isExact(pattern, change)) return true;
   if (pattern.includes('*')) return matches(pattern.replace(/\/(\*\*)?$/, '/**/*'), change.path);
@@ -80,7 +80,7 @@ function isExact(pattern: string, change: Change): boolean {
   return change.path === pattern || change.from === pattern;
 }
 
-/** Anchored at the project; a file whose name has a "*" in it is named exactly, without meaning a pattern. */
+/** Patterns are anchored at the project. An exact name wins, so a file with "*" in its name can be selected. */
 function matches(pattern: string, path: string): boolean {
   return matchAll(
     pattern.split('/'),
@@ -90,8 +90,8 @@ function matches(pattern: string, path: string): boolean {
   );
 }
 
-// Greedy with one step back to the last wildcard, which finds a match if there is one, in time of pattern × text: paths
-// are the agent's, and a regular expression with many stars could be made to run for ever.
+// Greedy, backtracking only to the last wildcard: it finds every match in time pattern × text. An agent chooses the paths
+// and could make a regular expression with many stars run forever.
 function matchAll(
   pattern: readonly string[],
   text: readonly string[],

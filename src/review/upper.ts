@@ -1,6 +1,6 @@
-// review/upper.ts: what an overlay's upper directory says was written and deleted, read as the hostile data it is.
-// Invariant: only names and lstat are looked at, descriptor by descriptor; no link is followed, no content is read, and
-// nothing is listed that the sandbox could not see. A limit that is passed ends the listing before anything is copied.
+// review/upper.ts: lists written and deleted files from an overlay's upper directory, which is hostile data.
+// Invariant: it reads only names and lstat, descriptor by descriptor. It follows no link, reads no content, and lists
+// nothing that the sandbox could not see. Exceeding a limit ends the listing before anything is copied.
 import { isUtf8 } from 'node:buffer';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory, type Listed } from '../lib/descend.ts';
@@ -10,28 +10,28 @@ import { AgsError } from '../protocol/errors.ts';
 
 export interface UpperEntry {
   readonly path: string;
-  /** "written" may have the bytes it had before: a touch, or the same text again. */
+  /** A "written" file may have unchanged bytes, after a touch for example. */
   readonly kind: 'written' | 'deleted';
   readonly type: 'file' | 'symlink';
   /** Permission bits only. */
   readonly mode: number;
-  /** As the file claims: a sparse file can claim more than any disk holds. */
+  /** The claimed size: a sparse file can claim more than any disk holds. */
   readonly bytes: number;
 }
 
 export interface UpperListing {
-  /** One per leaf. A directory that was deleted is given as the files it had. */
+  /** One entry per leaf. A deleted directory is listed as the files it had. */
   readonly entries: readonly UpperEntry[];
-  /** Every directory of the upper that was entered. */
+  /** Every directory of the upper that was read. */
   readonly directories: readonly string[];
-  /** Directories of the lower that no longer exist inside, each after those below it. */
+  /** Directories of the lower that the sandbox removed, each after those below it. */
   readonly removed: readonly string[];
-  /** A set-user-id file is here for its bit and in `entries` for its content; everything else here is nowhere else. */
+  /** A set-user-id file is also in `entries`, for its content; every other path here is not. */
   readonly refused: readonly Refusal[];
 }
 
 export interface UpperLimits {
-  /** Counted separately for what the upper holds and for what was deleted below it. */
+  /** Counted separately for the upper and for deleted files of the lower. */
   readonly entries: number;
   readonly depth: number;
 }
@@ -40,9 +40,9 @@ export const UPPER_LIMITS: UpperLimits = { entries: 200_000, depth: 200 };
 
 export function listUpper(input: {
   upper: string;
-  /** The project, or the layers that stood for it, topmost first. */
+  /** The project, or the layers in its place, topmost first. */
   lower: string | readonly string[];
-  /** Paths of the lower that did not exist inside; what lies below one is never asked about. */
+  /** True for paths of the lower that the sandbox did not have; never called for paths below such a path. */
   hidden: (path: string) => boolean;
   isOpaque: (path: string) => boolean;
   limits: UpperLimits;
@@ -59,7 +59,7 @@ export function listUpper(input: {
   return walk.found;
 }
 
-/** The directories that listUpper will enter, without a look at any file: what to ask for the opaque mark. */
+/** The directories that listUpper will read, to be checked for the opaque mark. Looks at no file. */
 export function upperDirectories(upper: string, limits: UpperLimits): string[] {
   using root = openRoot(upper);
   const found: string[] = [];
@@ -93,11 +93,11 @@ type Stats = NonNullable<ReturnType<Directory['lstat']>>;
 
 interface Place {
   readonly upper: Directory;
-  /** Null where the sandbox saw no directory of the lower. */
+  /** Null if the sandbox saw no directory of the lower here. */
   readonly lower: LowerDirectory | null;
   readonly at: string;
   readonly depth: number;
-  /** The lower does not show through here. Inherited: a directory made inside an opaque one carries no mark itself. */
+  /** True if this directory hides the lower. Inherited: a directory made inside an opaque one has no mark itself. */
   readonly opaque: boolean;
 }
 
@@ -116,7 +116,7 @@ function walkUpper(walk: Walk, place: Place): void {
     if (!stats) throw changedMeanwhile(path);
     const below = lower && !walk.hidden(path) ? lower.lstat(name) : null;
     if (stats.isDirectory()) enterUpper(walk, place, { name, path, mode: stats.mode, below });
-    // An ordinary file whose name begins with ".wh." is an ordinary file; only this device deletes.
+    // Only this device deletes; a file whose name begins with ".wh." is an ordinary file.
     else if (isWhiteout(stats)) deleteLower(walk, lower, { name, path, below, depth });
     else if (addWritten(walk, path, stats) && below?.isDirectory())
       deleteLower(walk, lower, { name, path, below, depth });
@@ -133,7 +133,7 @@ function walkUpper(walk: Walk, place: Place): void {
 interface Named {
   readonly name: Buffer;
   readonly path: string;
-  /** What the lower has under this name, as far as the sandbox could see it. */
+  /** The entry of the lower under this name, if the sandbox could see it. */
   readonly below: Stats | null;
 }
 
@@ -150,7 +150,7 @@ function enterUpper(walk: Walk, place: Place, entry: Named & { mode: bigint }): 
   walkUpper(walk, { upper, lower, at: path, depth: place.depth + 1, opaque: place.opaque || walk.isOpaque(path) });
 }
 
-/** False when the thing can never be taken; what it replaced is then not offered as deleted either. */
+/** False if the entry can never be taken; the file it replaced is then not listed as deleted either. */
 function addWritten(walk: Walk, path: string, stats: Stats): boolean {
   const { entries, refused } = walk.found;
   const mode = Number(stats.mode);
@@ -159,7 +159,7 @@ function addWritten(walk: Walk, path: string, stats: Stats): boolean {
     refused.push({ path, reason: `${reason}: never taken` });
     return false;
   }
-  // Root could read such a file and its owner could not; who reviews must not change what is offered.
+  // Root could read such a file and its owner could not; the listing must not depend on the caller.
   if (stats.isFile() && (mode & 0o400) === 0) {
     refused.push({ path, reason: 'a file that its owner may not read: never taken' });
     return false;
@@ -231,7 +231,7 @@ function listLower(walk: Walk, lower: LowerDirectory, at: string, depth: number)
   }
 }
 
-// The lower is the user's own live tree, so it may change under our feet: what is gone needs no deletion.
+// The lower is the user's live tree and may change meanwhile: a directory that is gone needs no deletion.
 function openLower(parent: LowerDirectory | null, name: Buffer): LowerDirectory | null {
   try {
     return parent?.child(name) ?? null;
@@ -259,7 +259,7 @@ function listNames(
 const PATH_BYTES = 4095;
 
 function join(at: string, name: Buffer): string {
-  // Bytes that are no text are shown as escapes; such a path is only ever refused.
+  // Escapes bytes that are not text; a path with such bytes is always refused.
   const text = isUtf8(name)
     ? name.toString('utf8')
     : name.toString('latin1').replace(/[\x80-\xff]/g, (char) => `\\x${char.charCodeAt(0).toString(16)}`);
@@ -291,7 +291,7 @@ function orRefuse<T>(path: string, open: () => T): T {
 
 function tooMuch(limit: string, at: string): AgsError {
   return new AgsError('capture.refused', `The changes are too many to be taken out: ${limit}.`, {
-    hint: 'Remove inside the sandbox what is not needed and review again, or throw the sandbox away.',
+    hint: 'Remove unneeded files in the sandbox and review again, or delete the sandbox: ags rm',
     details: { limit, below: at },
   });
 }

@@ -1,4 +1,4 @@
-// run/copy-project.ts: the workspace where no overlay can be had: a full copy, by reflink where the file system can.
+// run/copy-project.ts: the workspace where overlays do not work: a full copy, with reflinks where the file system supports them.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -11,7 +11,7 @@ export async function copyProject(input: {
   git: boolean;
 }): Promise<void> {
   mkdirSync(input.to);
-  // Hidden files are taken out again before anything can look: the sandbox starts only after this.
+  // Hidden files are removed from the copy before the sandbox starts, so nothing inside ever sees them.
   const exclude = [...input.hidden, ...(input.git ? ['.git'] : [])];
   const source = await run(
     ['cp', '-a', '--reflink=auto', '--no-preserve=ownership,xattr,context', '--', `${input.from}/.`, input.to],

@@ -1,37 +1,37 @@
-// run/disk-errors.ts: a disk that is full or may not be written is nothing that ags did wrong, and the user can put it right.
+// run/disk-errors.ts: reports a full or read-only disk as an error that the user can fix, not as a bug of ags.
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode, isDiskFull } from '../lib/error-code.ts';
-import type { World } from './host-context.ts';
+import type { HostContext } from './host-context.ts';
 
-/** Runs it; what the disk refuses is told in words. */
-export async function tellDiskTrouble<T>(
-  world: Pick<World, 'stateDir' | 'cacheDir'>,
+/** Runs `work` and explains disk errors. */
+export async function explainDiskErrors<T>(
+  context: Pick<HostContext, 'stateDir' | 'cacheDir'>,
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw inWords(world, error);
+    throw inWords(context, error);
   }
 }
 
-/** The error itself, if no disk is to blame. */
-export function inWords(world: Pick<World, 'stateDir' | 'cacheDir'>, error: unknown): unknown {
+/** The error itself, if the disk is not the cause. */
+export function inWords(context: Pick<HostContext, 'stateDir' | 'cacheDir'>, error: unknown): unknown {
   for (const cause of causesOf(error)) {
-    const told = explain(world, cause);
+    const told = explain(context, cause);
     if (told !== null) return told;
   }
   return error;
 }
 
-/** What went wrong first, and then what did while that was tidied up: a full disk refuses both. */
+/** The first error, then errors during cleanup: a full disk causes both. */
 function causesOf(error: unknown): unknown[] {
   if (!(error instanceof Error) || error.name !== 'SuppressedError') return [error];
   const { error: later, suppressed: first } = error as SuppressedError;
   return [...causesOf(first), ...causesOf(later)];
 }
 
-/** What it meets is only in its words; git/ has put them into the error. */
+/** git reports a full disk only in its messages; git/ puts them into the error. */
 function isSaidByGit(cause: unknown): boolean {
   return (
     !(cause instanceof AgsError) &&
@@ -39,7 +39,7 @@ function isSaidByGit(cause: unknown): boolean {
   );
 }
 
-function explain({ stateDir, cacheDir }: Pick<World, 'stateDir' | 'cacheDir'>, cause: unknown): AgsError | null {
+function explain({ stateDir, cacheDir }: Pick<HostContext, 'stateDir' | 'cacheDir'>, cause: unknown): AgsError | null {
   const code = errorCode(cause) ?? '';
   const path = String((cause as NodeJS.ErrnoException).path ?? stateDir);
   if (isDiskFull(cause) || isSaidByGit(cause)) {
@@ -53,7 +53,7 @@ function explain({ stateDir, cacheDir }: Pick<World, 'stateDir' | 'cacheDir'>, c
   if (dir === undefined || !['EROFS', 'EACCES', 'EPERM'].includes(code)) return null;
   const why = code === 'EROFS' ? 'the file system is read-only' : 'permission is denied';
   return new AgsError('backend.unavailable', `ags cannot write to ${dir}: ${why}.`, {
-    hint: `Have its files kept elsewhere: set ${dir === stateDir ? 'XDG_STATE_HOME' : 'XDG_CACHE_HOME'}`,
+    hint: `Choose another directory: set ${dir === stateDir ? 'XDG_STATE_HOME' : 'XDG_CACHE_HOME'}`,
     cause,
   });
 }

@@ -1,6 +1,6 @@
 // run/hidden-files.ts: the files of a project that its sandbox does not see.
-// Tracked files are part of the code and stay visible, whatever their name; they are reported instead. What the user has
-// asked to hide is hidden all the same.
+// Tracked files are part of the code and stay visible, whatever their name; they are reported instead. Files that the user asked
+// to hide are always hidden.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { remember } from '../lib/remember.ts';
@@ -11,7 +11,7 @@ import { compileHidden, compilePatterns, type Matcher } from '../config/patterns
 import { userGit } from '../git/host-git.ts';
 import { readScanMemory, scanHidden } from '../sandbox/spec/hidden-scan.ts';
 import type { Project } from './project.ts';
-import type { World } from './host-context.ts';
+import type { HostContext } from './host-context.ts';
 
 export interface HiddenFiles {
   /** Relative to the project; files, sockets and whole directories. */
@@ -20,22 +20,26 @@ export interface HiddenFiles {
   readonly trackedSecrets: readonly string[];
 }
 
-export async function findHidden(world: World, project: Project, config: EffectiveConfig): Promise<HiddenFiles> {
+export async function findHidden(
+  context: HostContext,
+  project: Project,
+  config: EffectiveConfig,
+): Promise<HiddenFiles> {
   const hide = [...GIT_SETTINGS, ...config.hide];
   const skipGit = project.repository !== null;
   const key = JSON.stringify([project.root, skipGit, hide, config.reveal]);
-  const memoryFile = join(world.cacheDir, `scan-${shortHash(project.root)}.json`);
+  const memoryFile = join(context.cacheDir, `scan-${shortHash(project.root)}.json`);
   const scan = scanHidden({
     project: project.root,
     matches: lazily(() => compileHidden(hide, config.reveal)),
     skipGit,
     key,
     memory: readScanMemory(memoryFile),
-    nowMs: world.now().getTime(),
+    nowMs: context.now().getTime(),
   });
   if (scan.changed) remember(memoryFile, JSON.stringify(scan.memory));
   const named = scan.found.filter((hit) => hit.why === 'pattern' && !IN_GIT.test(hit.path)).map((hit) => hit.path);
-  const tracked = await trackedAmong(world, project, named);
+  const tracked = await trackedAmong(context, project, named);
   const asked = compilePatterns(config.hide.slice(HIDE.length));
   const wanted = new Set(scan.found.filter((hit) => asked(hit.path, hit.directory)).map((hit) => hit.path));
   const isTracked = (path: string): boolean =>
@@ -49,8 +53,8 @@ export async function findHidden(world: World, project: Project, config: Effecti
   };
 }
 
-// Of repositories within the project: their addresses often have a password in them, and a header may be one. Without
-// settings git takes them for ordinary repositories. A branch may be called "config" too.
+// Settings of repositories within the project: their URLs often contain a password, and a header may be one. Without settings
+// git treats them as ordinary repositories. The exceptions are for branches called "config".
 const GIT_SETTINGS = [
   '**/.git/config',
   '**/.git/config.worktree',
@@ -63,10 +67,10 @@ const GIT_SETTINGS = [
   '!**/.git/modules/**/logs/**',
 ];
 
-/** Never tracked, so there is no need to ask. */
+/** Never tracked, so git need not be asked. */
 const IN_GIT = /(^|\/)\.git\//;
 
-/** One tracked file does not open a directory of secrets: every other file in it stays hidden. */
+/** One tracked file does not reveal a directory of secrets: every other file in it stays hidden. */
 function untrackedBelow(root: string, dir: string, tracked: ReadonlySet<string>): string[] {
   return readdirSync(join(root, dir), { withFileTypes: true }).flatMap((entry) => {
     const path = `${dir}/${entry.name}`;
@@ -75,11 +79,11 @@ function untrackedBelow(root: string, dir: string, tracked: ReadonlySet<string>)
   });
 }
 
-async function trackedAmong(world: World, project: Project, paths: readonly string[]): Promise<string[]> {
+async function trackedAmong(context: HostContext, project: Project, paths: readonly string[]): Promise<string[]> {
   if (project.repository === null || paths.length === 0) return [];
   const listing = await userGit(['--literal-pathspecs', 'ls-files', '-z', '--', ...paths], {
     cwd: project.root,
-    home: world.home,
+    home: context.home,
   });
   return listing.stdout
     .toString('utf8')
@@ -87,7 +91,7 @@ async function trackedAmong(world: World, project: Project, paths: readonly stri
     .filter((path) => path !== '');
 }
 
-/** The patterns are compiled when the first name has to be looked at, which on most days is never. */
+/** Compiles the patterns when the first name is checked, which a remembered scan makes rare. */
 function lazily(make: () => Matcher): Matcher {
   let made: Matcher | null = null;
   return (path, isDirectory) => (made ??= make())(path, isDirectory);

@@ -1,8 +1,10 @@
-// run/host-context.ts: what every verb knows about its caller. Made once in cli/, handed down; nothing below reads process.env.
+// run/host-context.ts: what every command knows about its caller. Created once in cli/ and passed down; nothing below reads
+// process.env.
 import type { BackendChoice, ConfigInput } from '../config/effective.ts';
-import { findProgram, inspectHost, type NativeHost } from '../sandbox/checks/host.ts';
+import { findProgram } from '../sandbox/programs.ts';
+import { inspectHost, type NativeHost } from '../sandbox/checks/host.ts';
 
-export interface World {
+export interface HostContext {
   readonly cwd: string;
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -20,56 +22,56 @@ export interface World {
   readonly platform: string;
   readonly nodeArch: string;
   readonly pid: number;
-  /** What starts ags again: Node and the script. */
+  /** The command that starts ags again: Node and the script. */
   readonly self: readonly string[];
   now(): Date;
 }
 
-/** For whoever reads what this caller and a project have configured. */
-export function configInput(world: World, projectDir: string, flags: ConfigInput['flags'] = {}): ConfigInput {
+/** The inputs for reading the configuration of this caller and a project. */
+export function configInput(context: HostContext, projectDir: string, flags: ConfigInput['flags'] = {}): ConfigInput {
   return {
-    home: world.home,
-    userConfigFile: world.configFile,
+    home: context.home,
+    userConfigFile: context.configFile,
     projectDir,
-    stateDir: world.stateDir,
-    cacheDir: world.cacheDir,
+    stateDir: context.stateDir,
+    cacheDir: context.cacheDir,
     flags,
-    memoryTotalBytes: world.memoryBytes,
+    memoryTotalBytes: context.memoryBytes,
   };
 }
 
-/** Who a sandbox is run as, and whose its directories are. */
+/** The user that a sandbox runs as and that owns its directories. */
 export function sandboxUser(
-  { uid, gid }: Pick<World, 'uid' | 'gid'>,
+  { uid, gid }: Pick<HostContext, 'uid' | 'gid'>,
   config: { readonly user: number },
 ): { uid: number; gid: number } {
   return uid === 0 ? { uid: config.user, gid: config.user } : { uid, gid };
 }
 
-/** The machine under this caller's feet. */
-export async function inspectWorld(
-  world: World,
+/** Facts about this machine. */
+export async function inspectMachine(
+  context: HostContext,
   more: { runtimeDir?: string; programDirs?: readonly string[] } = {},
   backend: BackendChoice = 'native',
 ): Promise<NativeHost> {
-  const engine = await chooseEngine(world, backend);
+  const engine = await chooseEngine(context, backend);
   return inspectHost({
-    platform: world.platform,
-    nodeArch: world.nodeArch,
-    uid: world.uid,
-    cacheDir: world.cacheDir,
-    runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? `/run/user/${world.uid}`,
-    memoryBytes: world.memoryBytes,
-    kernel: world.kernel,
+    platform: context.platform,
+    nodeArch: context.nodeArch,
+    uid: context.uid,
+    cacheDir: context.cacheDir,
+    runtimeDir: context.env['XDG_RUNTIME_DIR'] ?? `/run/user/${context.uid}`,
+    memoryBytes: context.memoryBytes,
+    kernel: context.kernel,
     engine,
     ...more,
   });
 }
 
-/** By itself an engine is chosen only where there is no bubblewrap; then the first that this user may use. */
-async function chooseEngine(world: World, backend: BackendChoice): Promise<NativeHost['engine']> {
+/** 'auto' chooses an engine only if there is no bubblewrap, and then the first that this user may use. */
+async function chooseEngine(context: HostContext, backend: BackendChoice): Promise<NativeHost['engine']> {
   if (backend === 'native' || (backend === 'auto' && findProgram('bwrap') !== null)) return null;
   const { findAnyEngine, findEngine } = await import('../sandbox/engine/find-engine.ts');
-  if (backend !== 'auto') return findAnyEngine(backend, world, true);
-  return findEngine('docker', world, false) ?? findEngine('podman', world, false);
+  if (backend !== 'auto') return findAnyEngine(backend, context, true);
+  return findEngine('docker', context, false) ?? findEngine('podman', context, false);
 }

@@ -1,5 +1,5 @@
-// run/inspection.ts: put a question to what a finished sandbox left behind, in a throw-away sandbox without network, and
-// collect the answer.
+// run/inspection.ts: runs a program of ags over what a finished sandbox left behind, in a throw-away sandbox without network, and
+// collects its output.
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,28 +8,28 @@ import { hostPath, sandboxPath, type Mount, type WorkspaceMount } from '../proto
 import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
-import { planQuestion } from '../sandbox/spec/plan-inspection.ts';
+import { planInspection } from '../sandbox/spec/plan-inspection.ts';
 import { openBackend } from './open-backend.ts';
-import { inspectWorld, type World } from './host-context.ts';
+import { inspectMachine, type HostContext } from './host-context.ts';
 
 const DEADLINE_MS = 10 * 60_000;
 
-export interface Question {
+export interface Inspection {
   readonly argv: readonly string[];
   readonly input: Buffer;
   readonly env?: Readonly<Record<string, string>>;
-  /** Takes the answer while it comes; otherwise it is collected, up to `maxBytes`. */
+  /** Reads the output as it comes; otherwise it is collected, up to `maxBytes`. */
   readonly consume?: (answer: NodeJS.ReadableStream) => Promise<void>;
   readonly maxBytes?: number;
-  /** Exit codes that are an answer. */
+  /** Exit codes that mean success. */
   readonly good?: readonly number[];
   /** Paths of the project that are shown as empty files. */
   readonly cover?: readonly string[];
-  /** It is given up after this long. */
+  /** The inspection is killed after this long. */
   readonly deadlineMs?: number;
 }
 
-export type Ask = (question: Question) => Promise<Buffer>;
+export type Inspect = (inspection: Inspection) => Promise<Buffer>;
 
 interface Shown {
   readonly from: string;
@@ -37,13 +37,13 @@ interface Shown {
   readonly why: string;
 }
 
-/** `outDir` is mounted writable at INSIDE.out; nothing else is. `more` is shown read-only besides. */
-export async function openQuestions(
-  world: World,
+/** `outDir` is mounted writable at INSIDE.out; nothing else is writable. `more` is mounted read-only. */
+export async function openInspections(
+  context: HostContext,
   task: StoredTask,
   outDir: string,
   more: readonly Shown[] = [],
-): Promise<Ask> {
+): Promise<Inspect> {
   const { paths, run } = task;
   if (run.far !== undefined) await (await import('../sandbox/remote/volume.ts')).bringBack(paths.runDir);
   const workspace: WorkspaceMount =
@@ -56,9 +56,9 @@ export async function openQuestions(
           upper: hostPath(paths.upper),
         };
   const upper = run.workspace === 'overlay' ? paths.upper : null;
-  return questionsOver(world, {
+  return inspectionsOver(context, {
     id: task.task.id,
-    // What came back from another machine is looked at here.
+    // Files that came back from another machine are inspected here.
     backend: run.far === undefined ? run.backend : 'native',
     runDir: paths.runDir,
     user: run.user,
@@ -70,13 +70,13 @@ export async function openQuestions(
   });
 }
 
-/** About what some sandbox of a task left; it is shown at `at`. */
-export async function questionsOver(
-  world: World,
+/** Inspections of the files that a task's sandbox left; they are mounted at `at`. */
+export async function inspectionsOver(
+  context: HostContext,
   over: {
     readonly id: string;
     readonly backend: StoredTask['run']['backend'];
-    /** Of the sandbox that left it. */
+    /** Run directory of that sandbox. */
     readonly runDir: string;
     readonly user: { readonly uid: number; readonly gid: number };
     readonly at: string;
@@ -85,26 +85,30 @@ export async function questionsOver(
     readonly outDir: string;
     readonly more: readonly Shown[];
   },
-): Promise<Ask> {
+): Promise<Inspect> {
   const { user, outDir, runDir } = over;
-  const host = await inspectWorld(world, { runtimeDir: world.env['XDG_RUNTIME_DIR'] ?? '' }, over.backend ?? 'native');
+  const host = await inspectMachine(
+    context,
+    { runtimeDir: context.env['XDG_RUNTIME_DIR'] ?? '' },
+    over.backend ?? 'native',
+  );
   mkdirSync(outDir, { recursive: true, mode: 0o755 });
-  if (world.uid === 0) chownSync(outDir, user.uid, user.gid);
+  if (context.uid === 0) chownSync(outDir, user.uid, user.gid);
   const machine = readMachine({
-    home: world.home,
+    home: context.home,
     etc: ['ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'alternatives'].filter((name) => existsSync(join('/etc', name))),
     toolDirs: [],
   });
-  const askOnce: Ask = async (question) => {
-    const planned = planQuestion({
+  const inspectOnce: Inspect = async (inspection) => {
+    const planned = planInspection({
       machine,
       user,
       project: over.at,
       workspace: over.workspace,
       upper: over.upper,
       out: outDir,
-      env: question.env ?? {},
-      limits: QUESTION_LIMITS,
+      env: inspection.env ?? {},
+      limits: INSPECTION_LIMITS,
     });
     const spec = {
       ...planned,
@@ -118,7 +122,7 @@ export async function questionsOver(
           veil: 'no',
           why,
         })),
-        ...(question.cover ?? []).map((path): Mount => ({
+        ...(inspection.cover ?? []).map((path): Mount => ({
           kind: 'file',
           content: '',
           to: sandboxPath(join(over.at, path)),
@@ -126,12 +130,12 @@ export async function questionsOver(
         })),
       ],
     };
-    const backend = await openBackend(world, { host, overlays: false, namespaces: false }, spec, runDir, over.id, {
+    const backend = await openBackend(context, { host, overlays: false, namespaces: false }, spec, runDir, over.id, {
       files: [],
       prefix: [],
       env: {},
     });
-    const sandbox = await backend.start(spec, question.argv, {
+    const sandbox = await backend.start(spec, inspection.argv, {
       stdin: 'pipe',
       stdout: 'pipe',
       stderr: 'pipe',
@@ -142,47 +146,48 @@ export async function questionsOver(
       late = true;
       sandbox.kill();
     };
-    const deadline = setTimeout(end, question.deadlineMs ?? DEADLINE_MS);
+    const deadline = setTimeout(end, inspection.deadlineMs ?? DEADLINE_MS);
     try {
       let stderr = '';
       sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
       sandbox.stdin?.on('error', () => undefined);
-      sandbox.stdin?.end(question.input);
-      const [bytes, exitCode] = await Promise.all([collect(sandbox.stdout, question), sandbox.done]);
-      if (!(question.good ?? [0]).includes(exitCode))
+      sandbox.stdin?.end(inspection.input);
+      const [bytes, exitCode] = await Promise.all([collect(sandbox.stdout, inspection), sandbox.done]);
+      if (!(inspection.good ?? [0]).includes(exitCode))
         throw new AgsError(
           'capture.refused',
-          `The changes could not be read (${question.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`,
-          { hint: `They are still there: ${runDir}` },
+          `The changes could not be read (${inspection.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`,
+          { hint: `The files are still there: ${runDir}` },
         );
       return bytes;
     } catch (error) {
-      // Whoever was killed has said nothing, which is something else than no.
+      // A killed inspection gave no verdict, which differs from a negative one.
       const code = await Promise.race([sandbox.done.catch(() => 0), sleep(DEATH_MS, 0)]);
-      throw !late && code > KILLED ? killedQuestion(error) : error;
+      throw !late && code > KILLED ? killedInspection(error) : error;
     } finally {
       clearTimeout(deadline);
-      // An answer that was refused half-way leaves a program that waits for somebody to read on.
+      // A program whose output was refused half-way still waits for its reader.
       sandbox.kill();
       sandbox.stdout?.resume();
       await sandbox.done.catch(() => undefined);
     }
   };
-  // What was taken while it came cannot be taken back: whoever takes it asks again.
-  return (question) => (question.consume === undefined ? onceMore(() => askOnce(question)) : askOnce(question));
+  // Output that was consumed cannot be taken back, so that caller repeats the inspection itself.
+  return (inspection) =>
+    inspection.consume === undefined ? onceMore(() => inspectOnce(inspection)) : inspectOnce(inspection);
 }
 
 const KILLED = 128;
-/** An answer ends a moment before who gave it. */
+/** The output ends a moment before the process does. */
 const DEATH_MS = 100;
 
-function killedQuestion(cause: unknown): AgsError {
+function killedInspection(cause: unknown): AgsError {
   const message = cause instanceof Error ? cause.message : 'The changes could not be read.';
   const hint = cause instanceof AgsError ? cause.hint : undefined;
   return new AgsError('capture.refused', message, { hint, details: { killed: true }, cause });
 }
 
-/** Something in the files may have ended it, or somebody outside: the former does so each time. */
+/** An inspection killed by its files is killed each time; one killed from outside succeeds the second time. */
 export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -192,8 +197,8 @@ export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-// Enough for git over any project, and an end for whatever a strange file might make it do.
-export const QUESTION_LIMITS = {
+// Enough for git over any project, and a bound on what a malicious file can make it do.
+export const INSPECTION_LIMITS = {
   processes: 256,
   memoryBytes: 4 * 1024 ** 3,
   openFiles: 4096,
@@ -205,18 +210,18 @@ export const QUESTION_LIMITS = {
   cpus: null,
 } as const;
 
-async function collect(stream: NodeJS.ReadableStream | null, question: Question): Promise<Buffer> {
+async function collect(stream: NodeJS.ReadableStream | null, inspection: Inspection): Promise<Buffer> {
   if (stream === null) return Buffer.alloc(0);
-  if (question.consume !== undefined) {
-    await question.consume(stream);
+  if (inspection.consume !== undefined) {
+    await inspection.consume(stream);
     return Buffer.alloc(0);
   }
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const limit = question.maxBytes ?? 256 * 1024 * 1024;
+  const limit = inspection.maxBytes ?? 256 * 1024 * 1024;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > limit) throw new AgsError('capture.refused', 'The list of changes is longer than any real one.');
+    if (bytes > limit) throw new AgsError('capture.refused', 'The list of changes is too long.');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

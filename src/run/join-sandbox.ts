@@ -1,6 +1,6 @@
-// run/join-sandbox.ts: programs that join a sandbox that is running: a shell of the user's, an agent with a terminal, a formatter.
-// They are started by the host inside (sandbox/inside-host.ts) and talked to over a connection into the sandbox's loopback.
-// Invariant: what comes from there is bytes and an exit code, both hostile; nothing in here waits for ever.
+// run/join-sandbox.ts: programs that join a running sandbox: a shell of the user, an agent with a terminal, a formatter.
+// The host inside (sandbox/io/inside-host.ts) starts them; ags talks to them over a connection into the sandbox's loopback.
+// Invariant: the output is bytes and an exit code, both hostile; no wait is unbounded.
 import type { Socket } from 'node:net';
 import { AgsError } from '../protocol/errors.ts';
 import { createFrameReader, frame, windowFrame } from '../lib/stream/frames.ts';
@@ -9,16 +9,16 @@ import { JOIN_PORT } from '../sandbox/io/inside-host.ts';
 
 export interface Inside {
   write(data: Buffer): void;
-  /** Its input is over. */
+  /** Ends its input. */
   end(): void;
   resize(columns: number, rows: number): void;
-  /** Whether what it prints is taken: while it is not, it waits, as at any terminal. */
+  /** Whether its output is read; while it is not, the program waits, as at any terminal. */
   take(taken: boolean): void;
-  /** It gets SIGHUP, as from a terminal that is closed; `done` tells when it has ended. */
+  /** Sends SIGHUP, as a closed terminal does; `done` resolves when the program has ended. */
   hangUp(): void;
   /** Its exit code; 255 if it was cut off. */
   readonly done: Promise<number>;
-  /** Hangs up and waits for nothing. */
+  /** Disconnects without waiting. */
   close(): void;
 }
 

@@ -1,13 +1,13 @@
-// run/native-options.ts: what the native backend has to know of this machine to start one spec.
+// run/native-options.ts: the facts about this machine that the native backend needs to start one spec.
 import { existsSync, statSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { chooseStage, ensureWhiteout, type NativeHost } from '../sandbox/checks/host.ts';
 import type { NativeOptions } from '../sandbox/native/native.ts';
-import type { RunPlan } from './plan-run.ts';
-import type { World } from './host-context.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { HostContext } from './host-context.ts';
 
 export async function nativeOptions(
-  world: World,
+  context: HostContext,
   plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>,
   spec: SandboxSpec,
   runDir: string,
@@ -23,12 +23,12 @@ export async function nativeOptions(
   );
   return {
     runDir,
-    whiteout: await ensureWhiteout(world.stateDir),
-    callerIsRoot: world.uid === 0,
+    whiteout: await ensureWhiteout(context.stateDir),
+    callerIsRoot: context.uid === 0,
     owner: ownerOf(spec),
     arch: plan.host.arch,
     programs: plan.host.programs,
-    stage: world.uid === 0 ? chooseStage([...sources, runDir]) : '',
+    stage: context.uid === 0 ? chooseStage([...sources, runDir]) : '',
     limitHost: hasGroup(plan.host, cgroup) ? plan.host.limitHost : { ...plan.host.limitHost, cgroup: NO_GROUP },
     overlays: plan.overlays,
     namespaces: plan.namespaces,
@@ -39,15 +39,15 @@ export async function nativeOptions(
 
 const NO_GROUP = { kind: 'none', why: 'it was started without one' } as const;
 
-/** An engine makes them itself. */
+/** An engine creates control groups itself. */
 function hasGroup({ cgroupPlan }: NativeHost, { files, prefix }: NativeOptions['cgroup']): boolean {
   return cgroupPlan.kind === 'engine' || files.length > 0 || prefix.length > 0;
 }
 
-/** Root may work in somebody else's project: its files must belong to the sandbox's user all the same. Inside it has its own path. */
+/** Root may work in another user's project: its files must still belong to the sandbox's user. */
 function ownerOf(spec: SandboxSpec): { uid: number; gid: number } {
   const mount = spec.mounts.find((m) => m.kind === 'workspace');
-  // Where it is shown at another path, what it stands on tells.
+  // If the workspace is at another path inside, its lowest layer tells the owner.
   const places =
     mount === undefined || mount.workspace.kind === 'copy'
       ? []

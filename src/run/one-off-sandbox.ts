@@ -1,8 +1,8 @@
-// run/one-off-sandbox.ts: run one program in a sandbox that belongs to no project and no task: to install an agent, to ask for its
-// version, to let a user log in.
-// Invariant: nothing of the user is inside but what every sandbox shows (system, tool directories, mounts of the configuration); no
-// variable of theirs that could hold a credential, no secret, no file of a project. Whatever happens, its directory is gone
-// afterwards, or is removed by the next one.
+// run/one-off-sandbox.ts: runs one program in a sandbox without a project or task: to install an agent, to read its version, to let a
+// user sign in.
+// Invariant: of the user's files only those that every sandbox shows are inside (system, tool directories, configured mounts): no
+// variable that could hold a credential, no secret, no file of a project. Its directory is always removed afterwards, or by the
+// next one-off sandbox.
 import {
   closeSync,
   existsSync,
@@ -25,33 +25,33 @@ import { readMachine } from '../sandbox/spec/machine.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { OFFLINE, prepareNetwork } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
-import { describeRun, type RunPlan } from './plan-run.ts';
+import { describeRun } from './create-run.ts';
+import type { RunPlan } from './run-plan.ts';
 import { workspaceKind } from './readiness.ts';
-import type { RunRequest } from '../exec/run-command.ts';
 import { openRunNetwork, type DeniedHost } from './network/run-network.ts';
-import { catchSignals, supervise } from './supervise.ts';
-import { configInput, inspectWorld, sandboxUser, type World } from './host-context.ts';
+import { catchSignals, supervise, type OpenStdio } from './supervise.ts';
+import { configInput, inspectMachine, sandboxUser, type HostContext } from './host-context.ts';
 
-/** Where the program starts, inside: empty, and the only place besides the home that it can write. */
-export const APART_WORK = '/run/ags/work';
+/** The working directory inside: empty, and besides the home the only writable place. */
+export const ONE_OFF_WORK = '/run/ags/work';
 
-export interface ApartRequest {
-  /** In logs: "install-codex". */
+export interface OneOffRequest {
+  /** For logs: "install-codex". */
   readonly name: string;
   readonly command: readonly string[];
-  /** null: nothing but loopback. The user's own denials, proxies and name servers are added. */
+  /** null: only loopback. The user's own deny rules, proxies and name servers are added. */
   readonly network: Partial<NetworkPolicy> | null;
   readonly mounts: readonly ProgramMount[];
   readonly files?: readonly { readonly to: string; readonly content: string }[];
   readonly env?: Readonly<Record<string, string>>;
   readonly limits?: Partial<SandboxSpec['limits']>;
-  /** Without it there is nothing to read for the program, and what it prints is in `said`. */
-  openStdio?: RunRequest['openStdio'];
-  /** What builds it; native if not given. */
+  /** Without it the program has no input, and its output is in `said`. */
+  openStdio?: OpenStdio;
+  /** Default: the configured backend. */
   readonly backend?: BackendChoice;
   notice(text: string): void;
   onStart?(sandbox: Sandbox): void;
-  /** Told now and then how much it has written. */
+  /** Called from time to time with the bytes written so far. */
   onLook?(bytes: number): void;
 }
 
@@ -61,39 +61,39 @@ export interface ProgramMount {
   readonly to: string;
 }
 
-export interface ApartResult {
+export interface OneOffResult {
   readonly exitCode: number;
-  /** Why it was ended early, in words. */
+  /** Why it was stopped early. */
   readonly ended: string | null;
   readonly denied: readonly DeniedHost[];
-  /** How its output begins; hostile text. */
+  /** The beginning of its output; hostile text. */
   readonly said: string;
-  /** On this machine: what it left. */
+  /** On this machine: the files it left. */
   readonly work: string;
   readonly home: string;
 }
 
 /**
- * `use` is called when no process of it is left. What it does not take away is removed. The directory is made in `parent`,
- * so that taking is a rename.
+ * Calls `use` when no process of the sandbox is left. Files that it does not move away are removed. The directory is in `parent`, so
+ * that moving is a rename.
  */
-export async function runApart<T>(
-  world: World,
+export async function runOneOff<T>(
+  context: HostContext,
   parent: string,
-  request: ApartRequest,
-  use: (result: ApartResult) => T | Promise<T>,
+  request: OneOffRequest,
+  use: (result: OneOffResult) => T | Promise<T>,
 ): Promise<T> {
-  const dir = makeApart(parent);
+  const dir = makeOneOff(parent);
   try {
     const paths = taskPaths(dir, 'apart');
     const output = join(dir, 'output');
-    const { config, plan } = await planApart(world, dir, request);
-    const spec = describeSpec(world, plan, paths, request);
+    const { config, plan } = await planOneOff(context, dir, request);
+    const spec = describeSpec(context, plan, paths, request);
     using signals = catchSignals();
     await using network = openRunNetwork({
-      world,
+      context,
       id: request.name,
-      startedAtMs: world.now().getTime(),
+      startedAtMs: context.now().getTime(),
       project: dir,
       events: paths.events,
       config,
@@ -103,9 +103,9 @@ export async function runApart<T>(
       services: null,
       docker: null,
     });
-    using _look = lookNowAndThen(dir, request.onLook);
+    using _look = reportUsage(dir, request.onLook);
     const { exitCode, ended } = await supervise({
-      world,
+      context,
       plan,
       id: request.name,
       network,
@@ -122,14 +122,14 @@ export async function runApart<T>(
   }
 }
 
-/** A directory that is gone when this process is and the next one comes. */
-export function makeApart(parent: string): string {
+/** A directory that a later call removes once this process has ended. */
+export function makeOneOff(parent: string): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   sweep(parent);
-  return realpathSync(mkdtempSync(join(parent, `${APART}${process.pid}-`)));
+  return realpathSync(mkdtempSync(join(parent, `${PREFIX}${process.pid}-`)));
 }
 
-function intoFile(path: string): RunRequest['openStdio'] {
+function intoFile(path: string): OpenStdio {
   return () => {
     const fd = openSync(path, 'w', 0o600);
     return Promise.resolve({
@@ -151,10 +151,10 @@ function readStart(path: string): string {
 }
 
 const SAID_BYTES = 16_384;
-const APART = '.apart-';
+const PREFIX = '.apart-';
 const LOOK_MS = 1000;
 
-function lookNowAndThen(dir: string, onLook: ((bytes: number) => void) | undefined): Disposable {
+function reportUsage(dir: string, onLook: ((bytes: number) => void) | undefined): Disposable {
   if (onLook === undefined) return { [Symbol.dispose]: () => undefined };
   let over = false;
   const look = async (): Promise<void> => {
@@ -176,20 +176,20 @@ export async function diskUsage(directory: string): Promise<number> {
   return (await measureDisk(all, new AbortController().signal))?.bytes ?? 0;
 }
 
-/** What one that was killed has left. */
+/** Removes directories of killed processes. */
 function sweep(parent: string): void {
-  for (const name of readdirSync(parent).filter((entry) => entry.startsWith(APART))) {
-    const pid = name.slice(APART.length).split('-')[0] ?? '';
+  for (const name of readdirSync(parent).filter((entry) => entry.startsWith(PREFIX))) {
+    const pid = name.slice(PREFIX.length).split('-')[0] ?? '';
     if (!existsSync(`/proc/${pid}`) && lstatSync(join(parent, name)).isDirectory()) removeTree(join(parent, name));
   }
 }
 
-async function planApart(
-  world: World,
+async function planOneOff(
+  context: HostContext,
   dir: string,
-  request: ApartRequest,
+  request: OneOffRequest,
 ): Promise<{ config: EffectiveConfig; plan: RunPlan }> {
-  const own = await userConfig(world, dir);
+  const own = await userConfig(context, dir);
   const config: EffectiveConfig = {
     ...own,
     // A variable that the user passes on may be a token.
@@ -197,46 +197,46 @@ async function planApart(
     envSet: {},
     services: [],
     limits: { ...own.limits, ...request.limits },
-    network: narrowed(own.network, request.network),
+    network: restrictNetwork(own.network, request.network),
     secrets: [],
     docker: { enabled: false, registries: [] },
   };
-  const host = await inspectWorld(world, {}, request.backend ?? own.backend);
-  const choice = await workspaceKind(world, host, 'auto');
-  const reachable = world.uid === 0 || choice.namespaces;
-  const root = world.uid === 0;
+  const host = await inspectMachine(context, {}, request.backend ?? own.backend);
+  const choice = await workspaceKind(context, host, 'auto');
+  const reachable = context.uid === 0 || choice.namespaces;
+  const root = context.uid === 0;
   const plan: RunPlan = {
-    project: { root: APART_WORK, identity: '', repository: null },
+    project: { root: ONE_OFF_WORK, identity: '', repository: null },
     config,
     configured: config,
     host,
     image: null,
     hidden: { paths: [], trackedSecrets: [] },
     user: {
-      ...sandboxUser(world, config),
-      name: root ? 'agent' : world.userName,
-      shell: world.shell,
+      ...sandboxUser(context, config),
+      name: root ? 'agent' : context.userName,
+      shell: context.shell,
     },
-    cwd: APART_WORK,
+    cwd: ONE_OFF_WORK,
     workspace: 'copy',
     overlays: choice.overlays,
     namespaces: choice.namespaces,
-    machine: readMachine({ home: world.home, etc: [], toolDirs: config.toolDirs }),
-    network: request.network === null ? OFFLINE : await prepareNetwork(world, config, reachable),
+    machine: readMachine({ home: context.home, etc: [], toolDirs: config.toolDirs }),
+    network: request.network === null ? OFFLINE : await prepareNetwork(context, config, reachable),
     services: NO_SERVICES,
     notices: [],
   };
   return { config, plan };
 }
 
-/** Without any project. */
-export function userConfig(world: World, emptyDir: string): Promise<EffectiveConfig> {
-  return loadConfig(configInput(world, emptyDir));
+/** The user's configuration without a project. */
+export function userConfig(context: HostContext, emptyDir: string): Promise<EffectiveConfig> {
+  return loadConfig(configInput(context, emptyDir));
 }
 
 const PLAIN_VARIABLES = ['LANG', 'LC_*', 'TERM', 'COLORTERM', 'TZ', 'NO_COLOR', 'FORCE_COLOR'];
 
-function narrowed(own: NetworkPolicy, wanted: Partial<NetworkPolicy> | null): NetworkPolicy {
+function restrictNetwork(own: NetworkPolicy, wanted: Partial<NetworkPolicy> | null): NetworkPolicy {
   if (wanted === null) return { ...own, mode: 'off' };
   return {
     ...own,
@@ -250,13 +250,13 @@ function narrowed(own: NetworkPolicy, wanted: Partial<NetworkPolicy> | null): Ne
   };
 }
 
-function describeSpec(world: World, plan: RunPlan, paths: TaskPaths, request: ApartRequest): SandboxSpec {
+function describeSpec(context: HostContext, plan: RunPlan, paths: TaskPaths, request: OneOffRequest): SandboxSpec {
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   for (const dir of [paths.home, paths.copy]) {
     mkdirSync(dir, { mode: 0o755 });
     giveTree(dir, plan.user);
   }
-  const spec = describeRun(world, plan, paths, request.name, []);
+  const spec = describeRun(context, plan, paths, request.name, []);
   return {
     ...spec,
     env: { ...spec.env, ...request.env },

@@ -1,4 +1,4 @@
-// run/output-reader.ts: what a program in a sandbox prints, made harmless and kept within bounds.
+// run/output-reader.ts: the output of a program in a sandbox, sanitized and bounded.
 import { StringDecoder } from 'node:string_decoder';
 import { isDiskFull } from '../lib/error-code.ts';
 import { createLines } from '../lib/stream/lines.ts';
@@ -11,15 +11,15 @@ const LINE_BYTES = 2000;
 export interface Printed extends Disposable {
   bytes(chunk: Buffer): void;
   text(text: string): void;
-  /** No more comes. */
+  /** Call at the end of the output. */
   end(): void;
   tail(): readonly string[];
-  /** The first line that tells of an error, or the last one. */
+  /** The first line that reports an error, or the last line. */
   line(): string | null;
 }
 
-/** On its way to the log at `path` and to whoever looks on. */
-export function openPrinted(path: string, onText: (text: string) => void): Printed {
+/** Writes the output to the log at `path` and passes it to `onText`. */
+export function openOutput(path: string, onText: (text: string) => void): Printed {
   const log = openBoundedLog(path);
   const decoder = new StringDecoder('utf8');
   const sanitizer = createSanitizer();
@@ -51,7 +51,7 @@ export function openPrinted(path: string, onText: (text: string) => void): Print
   };
 }
 
-/** Nobody waits here who could be told of a full disk; whoever writes what came of it will be. */
+/** A full disk is not reported here: writing the result will report it. */
 function appended(log: BoundedLog, text: string): boolean {
   try {
     log.append(text);

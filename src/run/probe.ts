@@ -1,6 +1,6 @@
-// run/probe.ts: does a complete sandbox work here, and on what kind of workspace? Asked of real sandboxes over a small project.
-// It stands before the first start after each boot, so it must be quick.
-// Invariants: nothing of it is left afterwards; and only a sandbox that has shown every protection counts as one that works.
+// run/probe.ts: does a complete sandbox work here, and with which workspace? Tested with real sandboxes over a small project.
+// It runs before the first start after each boot, so it must be quick.
+// Invariants: it leaves nothing behind; a sandbox counts as working only if it showed every protection.
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -15,38 +15,37 @@ import type { NativeHost } from '../sandbox/checks/host.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { OFFLINE } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
-import type { Readiness } from './readiness.ts';
-import { isSystemError, tryWorkspace, type Stage } from './test-sandbox.ts';
-import type { World } from './host-context.ts';
+import { isSystemError, tryWorkspace, type TestSetup } from './test-sandbox.ts';
+import type { HostContext } from './host-context.ts';
 
-export async function probeReadiness(world: World, host: NativeHost): Promise<Readiness> {
-  const { problem, overlay, namespaces } = await trySandbox(world, host);
+export async function probeReadiness(context: HostContext, host: NativeHost): Promise<Readiness> {
+  const { problem, overlay, namespaces } = await trySandbox(context, host);
   return { problem: problem === null ? null : { message: problem.message, hint: problem.hint }, overlay, namespaces };
 }
 
-/** How the test sandboxes fared. */
+/** The result of the test sandboxes. */
 export interface Trial {
   readonly problem: Problem | null;
   readonly overlay: Readiness['overlay'];
-  /** Others than bwrap may make namespaces. */
+  /** Programs other than bwrap may create namespaces. */
   readonly namespaces: boolean;
-  /** From the decision to start until the command inside spoke. */
+  /** From the decision to start until the command's first output. */
   readonly startMs: number;
 }
 
-export async function trySandbox(world: World, host: NativeHost): Promise<Trial> {
+export async function trySandbox(context: HostContext, host: NativeHost): Promise<Trial> {
   try {
-    mkdirSync(world.stateDir, { recursive: true, mode: 0o700 });
-    sweep(world);
-    const dir = realpathSync(mkdtempSync(join(world.stateDir, PREFIX)));
+    mkdirSync(context.stateDir, { recursive: true, mode: 0o700 });
+    sweep(context);
+    const dir = realpathSync(mkdtempSync(join(context.stateDir, PREFIX)));
     try {
-      return await tryIn(await arrange(world, host, dir));
+      return await tryIn(await arrange(context, host, dir));
     } finally {
       removeTree(dir);
     }
   } catch (error) {
     return {
-      problem: asProblem(world, host, error),
+      problem: asProblem(context, host, error),
       overlay: { works: false, why: '' },
       namespaces: false,
       startMs: 0,
@@ -56,10 +55,10 @@ export async function trySandbox(world: World, host: NativeHost): Promise<Trial>
 
 const PREFIX = 'probe-';
 
-async function tryIn(stage: Stage): Promise<Trial> {
-  const { programs, engine } = stage.plan.host;
-  const { kernel, stateDir } = stage.world;
-  const overlay = await tryWorkspace(stage, 'overlay');
+async function tryIn(setup: TestSetup): Promise<Trial> {
+  const { programs, engine } = setup.plan.host;
+  const { kernel, stateDir } = setup.context;
+  const overlay = await tryWorkspace(setup, 'overlay');
   const { said, startMs } = overlay;
   const explain = (what: string): Problem =>
     engine === null ? explainFailure(what, { facts: readKernelFacts(), programs }) : engineFailed(what, engine.name);
@@ -70,34 +69,34 @@ async function tryIn(stage: Stage): Promise<Trial> {
     namespaces: false,
     startMs,
   });
-  // What a sandbox lacks does not depend on its workspace: there is nothing to try again.
+  // A missing protection does not depend on the workspace, so there is nothing to try again.
   if (overlay.lacking.length > 0) return fails(unprotected(overlay.lacking, builder));
   if (said === null) return { problem: null, overlay: { works: true, why: '' }, namespaces: true, startMs };
-  // Not the workspace, but something else that is shown: without overlays its sockets could be spoken to.
+  // Another mount failed, not the workspace: without overlays its sockets could be reached.
   if (UNVEILED.test(said)) return fails(explain(said));
-  const copy = await tryWorkspace(stage, 'copy');
+  const copy = await tryWorkspace(setup, 'copy');
   if (copy.lacking.length > 0) return fails(unprotected(copy.lacking, builder));
   if (copy.said !== null) return fails(explain(copy.said));
-  const failure = { said, kernel, stateDir, fileSystem: fileSystemOf(stage.dir) };
+  const failure = { said, kernel, stateDir, fileSystem: fileSystemOf(setup.dir) };
   const overlayFails = { works: false, why: explainOverlay(failure), lasts: overlayReason(failure) !== null };
-  // What unshare itself was refused, and not the mount after it.
+  // unshare itself was refused, not the mount after it.
   const namespaces = !/^unshare: /m.test(said);
   return { problem: null, overlay: overlayFails, namespaces, startMs: copy.startMs };
 }
 
-/** The project and the plan over it. Nothing that a user has configured may make the test easier, or impossible. */
-async function arrange(world: World, host: NativeHost, dir: string): Promise<Stage> {
+/** The project and its plan. No user configuration may make the test easier or impossible. */
+async function arrange(context: HostContext, host: NativeHost, dir: string): Promise<TestSetup> {
   const root = join(dir, 'project');
   const outsider = join(dir, 'outsider');
   writeProject(root);
   writeFileSync(outsider, 'not of the project\n');
-  const { home, stateDir, cacheDir, memoryBytes } = world;
+  const { home, stateDir, cacheDir, memoryBytes } = context;
   const files = { home, userConfigFile: join(dir, 'none'), projectDir: root, stateDir, cacheDir };
   const config = await loadConfig({ ...files, flags: {}, memoryTotalBytes: memoryBytes });
-  const [uid, gid] = world.uid === 0 ? [config.user, config.user] : [world.uid, world.gid];
+  const [uid, gid] = context.uid === 0 ? [config.user, config.user] : [context.uid, context.gid];
   return {
-    // Without the caller's environment the programs inside speak English.
-    world: { ...world, env: {} },
+    // Without the caller's environment the programs inside print English.
+    context: { ...context, env: {} },
     dir,
     outsider,
     plan: {
@@ -120,14 +119,14 @@ async function arrange(world: World, host: NativeHost, dir: string): Promise<Sta
   };
 }
 
-/** What a user can put right becomes a sentence; anything else is a bug and stays one. */
-function asProblem(world: World, { programs }: NativeHost, error: unknown): Problem {
-  const { stateDir } = world;
+/** Turns an error that the user can fix into a sentence; any other error is a bug and is thrown. */
+function asProblem(context: HostContext, { programs }: NativeHost, error: unknown): Problem {
+  const { stateDir } = context;
   if (error instanceof AgsError) {
     return { cause: 'state', message: error.message, hint: error.hint ?? 'See: ags doctor --json' };
   }
   if (!isSystemError(error)) throw error;
-  // Root of a container without the sandbox's user among its own.
+  // Root of a container whose user namespace lacks the sandbox's user.
   if (error.code === 'EINVAL' && /chown/.test(error.syscall)) {
     return explainFailure(`map the owner of ${stateDir}: ${error.message}`, { facts: readKernelFacts(), programs });
   }
@@ -141,11 +140,20 @@ function asProblem(world: World, { programs }: NativeHost, error: unknown): Prob
   };
 }
 
-/** What a probe that was killed has left. */
-function sweep(world: World): void {
-  const old = world.now().getTime() - 10 * 60_000;
-  for (const name of readdirSync(world.stateDir).filter((entry) => entry.startsWith(PREFIX))) {
-    const stat = lstatSync(join(world.stateDir, name), { throwIfNoEntry: false });
-    if (stat?.isDirectory() === true && stat.mtimeMs < old) removeTree(join(world.stateDir, name));
+/** Removes directories of killed probes. */
+function sweep(context: HostContext): void {
+  const old = context.now().getTime() - 10 * 60_000;
+  for (const name of readdirSync(context.stateDir).filter((entry) => entry.startsWith(PREFIX))) {
+    const stat = lstatSync(join(context.stateDir, name), { throwIfNoEntry: false });
+    if (stat?.isDirectory() === true && stat.mtimeMs < old) removeTree(join(context.stateDir, name));
   }
+}
+
+export interface Readiness {
+  /** null: a complete sandbox works. Otherwise the message and hint that `ags doctor` shows. */
+  readonly problem: { readonly message: string; readonly hint: string } | null;
+  /** `lasts`: this machine does not support overlays. Without it, the failure may be temporary, such as a full disk. */
+  readonly overlay: { readonly works: boolean; readonly why: string; readonly lasts?: boolean };
+  /** Programs other than bwrap may create namespaces. */
+  readonly namespaces: boolean;
 }

@@ -1,16 +1,17 @@
-// run/project.ts: which directory is the project, and may it be one?
+// run/project.ts: finds the project's directory and refuses unsuitable ones.
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import { directoryIdentity, isWithin } from '../lib/files.ts';
-import { inspectRepository, type Repository } from '../git/inspect.ts';
+import { inspectRepository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 
-/** Below the data directory: repositories that ags has cloned. */
+/** Subdirectory of the data directory for repositories that ags has cloned. */
 export const CLONES = 'projects';
 
 export interface Project {
   readonly root: string;
-  /** Of the root, when it was looked at. */
+  /** Identity of the root when it was inspected. */
   readonly identity: string;
   readonly repository: Repository | null;
 }
@@ -20,11 +21,11 @@ export async function findProject(input: {
   home: string;
   stateDir: string;
   cacheDir: string;
-  /** Where a project may not be: programs of agents that later sandboxes start. */
+  /** Holds agents' programs that later sandboxes start, so no project may be there. */
   dataDir?: string;
   configHome?: string | undefined;
 }): Promise<Project> {
-  // Making a directory there would wait for ever.
+  // Creating a directory there would hang.
   if (/^\/(proc|sys)(\/|$)/.test(input.stateDir))
     throw new AgsError('project.unsuitable', `The state of ags cannot be kept in ${input.stateDir}.`, {
       hint: 'Set XDG_STATE_HOME to a directory of your own, or unset it.',
@@ -37,15 +38,15 @@ export async function findProject(input: {
   return { root, identity, repository };
 }
 
-/** Throws if no project may be at this place, whether there is one or not. */
+/** Throws if no project may be at this path, whether it exists or not. */
 export function requireSuitable(root: string, input: { home: string; stateDir: string; dataDir?: string }): void {
   const problem = unsuitable(root, input);
   if (problem !== null) throw problem;
 }
 
-/** null: it is in none. */
+/** null: the directory is in no repository. */
 export function repositoryAt(
-  world: {
+  context: {
     readonly home: string;
     readonly cacheDir: string;
     readonly env: Readonly<Record<string, string | undefined>>;
@@ -53,9 +54,9 @@ export function repositoryAt(
   directory: string,
 ): Promise<Repository | null> {
   return inspectRepository(directory, {
-    home: world.home,
-    configHome: world.env['XDG_CONFIG_HOME'],
-    cacheDir: world.cacheDir,
+    home: context.home,
+    configHome: context.env['XDG_CONFIG_HOME'],
+    cacheDir: context.cacheDir,
   });
 }
 
@@ -103,7 +104,7 @@ function unsuitable(
   const realHome = tryReal(home) ?? home;
   const realState = tryReal(stateDir) ?? stateDir;
   const hint =
-    'Go into the directory of one project first. Not a git repository? Any directory below your home will do.';
+    'Change to the directory of one project first. Any directory below your home will do, with or without git.';
   if (isWithin(realHome, root))
     return new AgsError(
       'project.unsuitable',
@@ -111,13 +112,13 @@ function unsuitable(
       { hint },
     );
   if (NEVER.includes(root) || NEVER_BELOW.some((dir) => isWithin(root, dir)))
-    return new AgsError('project.unsuitable', `${root} is a directory of the system, not a project.`, { hint });
+    return new AgsError('project.unsuitable', `${root} is a system directory, not a project.`, { hint });
   if (isWithin(realState, root) || isWithin(root, realState))
     return new AgsError('project.unsuitable', `${root} overlaps the state directory of ags (${realState}).`, {
       hint: 'Put the state elsewhere: set XDG_STATE_HOME',
     });
   const realData = dataDir === undefined ? null : (tryReal(dataDir) ?? dataDir);
-  // What was cloned lies there as well, each in a directory of its own beside the programs.
+  // Clones are there as well, each in its own directory beside the programs.
   const isClone = realData !== null && isWithin(root, join(realData, CLONES)) && root !== join(realData, CLONES);
   if (realData !== null && !isClone && (isWithin(realData, root) || isWithin(root, realData)))
     return new AgsError('project.unsuitable', `${root} overlaps the programs that ags has installed (${realData}).`, {

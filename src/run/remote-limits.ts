@@ -1,4 +1,4 @@
-// run/remote-limits.ts: what a sandbox on another machine cannot have. It is refused in words, never left out in silence.
+// run/remote-limits.ts: refuses what a sandbox on another machine cannot have. It is never left out silently.
 import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 
@@ -13,13 +13,13 @@ export function refuseWhatIsNear(
   if (config.image === null)
     throw new AgsError(
       'backend.unavailable',
-      'A sandbox on another machine needs an image: the programs of this one are not there.',
+      'A sandbox on another machine needs an image: the programs of this machine are not there.',
       { hint: 'Name one that the engine has: --image <name>, or use: --backend native' },
     );
   const mount = config.mounts.find(({ optional }) => !optional);
-  if (mount !== undefined) refuse(`${mount.path} of this one (mounts:)`);
+  if (mount !== undefined) refuse(`${mount.path} of this machine (mounts:)`);
   const [service] = config.services;
-  if (service !== undefined) refuse(`services, which run on this one (${service.name})`);
-  if (config.compose !== null) refuse('the services of a compose file, which run on this one');
-  if (config.docker.enabled) refuse('an engine inside, which runs on this one (docker: true)');
+  if (service !== undefined) refuse(`services, which run on this machine (${service.name})`);
+  if (config.compose !== null) refuse('the services of a compose file, which run on this machine');
+  if (config.docker.enabled) refuse('nested Docker, which runs on this machine (docker: true)');
 }

@@ -1,20 +1,20 @@
-// run/sandbox-key.ts: a name for everything that decides what a sandbox is: two with the same name are made in the same way. What the
-// attacks have shown of one holds for the other.
+// run/sandbox-key.ts: a hash of everything that decides how a sandbox is built. Sandboxes with the same key are built alike, so the
+// attack results of one hold for the other.
 import { readFileSync, statSync } from 'node:fs';
 import { shortHash } from '../lib/short-hash.ts';
-import type { RunPlan } from './plan-run.ts';
-import type { World } from './host-context.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { HostContext } from './host-context.ts';
 
-export function sandboxKey(world: World, plan: RunPlan): string {
+export function sandboxKey(context: HostContext, plan: RunPlan): string {
   const { configured: config, host, image, network, workspace } = plan;
   const { mode, presets, rules, addresses, tcp, publish, limits } = config.network;
   const builder = host.engine === null ? host.programs.bwrap : host.engine.program;
   const { mtimeMs, size } = statSync(builder);
   const parts = [
     readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
-    world.kernel,
-    world.uid,
-    // Another build of ags may make sandboxes in another way.
+    context.kernel,
+    context.uid,
+    // Another build of ags may build sandboxes differently.
     statSync(import.meta.filename).mtimeMs,
     [host.engine?.name ?? 'native', builder, mtimeMs, size],
     engineKey(host.engine),
@@ -23,14 +23,14 @@ export function sandboxKey(world: World, plan: RunPlan): string {
     [config.toolDirs, config.mounts, config.etc, config.hide, config.reveal],
     [config.envPass, config.pathEnv, Object.keys(config.envSet)],
     [config.limits, config.kernel],
-    // What is beside it is attacked as well.
+    // Parts beside the sandbox are attacked as well.
     [config.docker.enabled, config.compose !== null, config.services.length > 0],
     { mode, presets, rules: rules.map((rule) => ({ ...rule, origin: '' })), addresses, tcp, publish, limits },
   ];
   return shortHash(JSON.stringify(parts));
 }
 
-/** Which engine it is, of those that one program can speak to, without asking it. One that was started anew may be another, or set up otherwise. */
+/** Identifies the engine without a request to it. A restarted engine may be another one, or have other settings. */
 function engineKey(engine: RunPlan['host']['engine']): readonly unknown[] {
   if (engine === null) return [];
   const { far, socket, rootless, options } = engine;

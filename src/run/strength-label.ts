@@ -1,14 +1,14 @@
-// run/strength-label.ts: one line that says what isolation is in force. Never more than is.
+// run/strength-label.ts: one line that names the isolation in force, and never claims more.
 import { limitsInForce } from '../sandbox/watch/limits.ts';
 import { shortId } from '../sandbox/spec/image.ts';
-import type { RunPlan } from './plan-run.ts';
+import type { RunPlan } from './run-plan.ts';
 
 export function describeStrength(plan: RunPlan): string {
   const limits = limitsInForce(plan.config.limits, plan.host.limitHost);
   const soft = limits.filter(
     (limit) => limit.held !== 'kernel' && (limit.name === 'memoryBytes' || limit.name === 'processes'),
   );
-  const innerWay = plan.config.network.mode === 'off' ? 'no network' : 'gateway';
+  const nestedWay = plan.config.network.mode === 'off' ? 'no network' : 'gateway';
   return [
     plan.host.engine?.name ?? 'native',
     ...(plan.host.engine?.far == null ? [] : [`on ${plan.host.engine.far}, seen from inside`, 'disk not limited']),
@@ -18,7 +18,7 @@ export function describeStrength(plan: RunPlan): string {
     'namespaces',
     'seccomp',
     plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',
-    ...(plan.config.docker.enabled ? [`docker inside: rootless, seccomp, ${innerWay}`] : []),
+    ...(plan.config.docker.enabled ? [`docker inside: rootless, seccomp, ${nestedWay}`] : []),
     cgroupWord(plan.host.cgroupPlan.kind),
     ...soft.map(
       (limit) =>

@@ -1,22 +1,22 @@
-// run/supervise.ts: starts a sandbox in its control group and stays with it: signals in, limits watched, exit code out.
+// run/supervise.ts: starts a sandbox in its control group and supervises it: forwards signals, watches limits, returns the exit code.
 // Invariant: when this returns, no process of the sandbox is left.
 import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
-import type { OnDoor, Sandbox, Stdio } from '../sandbox/backend.ts';
+import type { OnListener, Sandbox, Stdio } from '../sandbox/backend.ts';
 import { openCgroup } from '../sandbox/watch/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/watch/governor.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { openBackend } from './open-backend.ts';
-import type { RunPlan } from './plan-run.ts';
-import type { World } from './host-context.ts';
+import type { RunPlan } from './run-plan.ts';
+import type { HostContext } from './host-context.ts';
 
-// SIGKILL cannot be passed on; die-with-parent stands for it.
+// SIGKILL cannot be forwarded; bwrap's die-with-parent covers it.
 const FORWARDED: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
 
-/** From here on a signal neither ends us half-way nor gets lost: before the start it is remembered, afterwards passed on. */
+/** From here on no signal ends ags half-way or is lost: before the start it is remembered, afterwards forwarded. */
 export function catchSignals(): Signals {
   let to: ((name: NodeJS.Signals) => void) | null = null;
   let early: NodeJS.Signals | null = null;
@@ -36,33 +36,36 @@ export function catchSignals(): Signals {
   };
 }
 
-/** For a process that is told in another way when to stop. */
+/** For a process that is stopped in another way. */
 export const NO_SIGNALS: Signals = { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined };
 
 export interface Signals extends Disposable {
-  /** The first one that came while there was nothing to pass it to. */
+  /** The first signal that came before there was a receiver. */
   readonly early: NodeJS.Signals | null;
   passTo(receiver: (name: NodeJS.Signals) => void): void;
 }
 
+/** Opens the streams of the command; called just before the sandbox starts. */
+export type OpenStdio = () => Promise<{ stdio: Stdio; close(): Promise<void> }>;
+
 export async function supervise(input: {
-  world: World;
-  request: { readonly command: readonly string[]; openStdio(): Promise<{ stdio: Stdio; close(): Promise<void> }> };
+  context: HostContext;
+  request: { readonly command: readonly string[]; readonly openStdio: OpenStdio };
   spec: SandboxSpec;
   paths: Pick<TaskPaths, 'root' | 'runDir' | 'upper' | 'home' | 'copy' | 'git'>;
   plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>;
-  /** Names its processes. */
+  /** Marks its processes. */
   id: string;
-  /** Names its control group, where one process has several sandboxes under one id. */
+  /** Names its control group, if one process has several sandboxes with the same id. */
   group?: string;
   signals: Signals;
-  network: { onDoor: OnDoor; started(sandbox: Sandbox): void };
+  network: { onListener: OnListener; started(sandbox: Sandbox): void };
   onStart(sandbox: Sandbox): void;
 }): Promise<{ exitCode: number; ended: string | null }> {
-  const { world, plan, id, spec, paths, signals } = input;
+  const { context, plan, id, spec, paths, signals } = input;
   const { cgroupPlan } = plan.host;
   await using cgroup = openCgroup(cgroupPlan, input.group ?? id, spec.limits);
-  const backend = await openBackend(world, plan, spec, paths.runDir, id, {
+  const backend = await openBackend(context, plan, spec, paths.runDir, id, {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
@@ -71,7 +74,7 @@ export async function supervise(input: {
   let ended: string | null = null;
   try {
     const { command } = input.request;
-    const sandbox = await backend.start(spec, command, terminal.stdio, input.network.onDoor);
+    const sandbox = await backend.start(spec, command, terminal.stdio, input.network.onListener);
     try {
       input.onStart(sandbox);
       input.network.started(sandbox);
@@ -93,7 +96,7 @@ export async function supervise(input: {
           freeFloorBytes: freeFloor(statfsSync(paths.root)),
           onBreach: (breach) => end(describeBreach(breach)),
         },
-        (error) => end(`Ended: its limits could not be watched (${(error as Error).message}).`),
+        (error) => end(`Stopped: its limits could not be watched (${(error as Error).message}).`),
       );
       const exitCode = await sandbox.done.finally(() => watch.stop());
       const cut = sandbox.cutShort() ?? ((cgroup.stats()?.oomKills ?? 0) > 0 ? 'memory' : null);
@@ -102,7 +105,7 @@ export async function supervise(input: {
         ended: ended ?? (cut === null ? null : describeCut(cut, spec.limits)),
       };
     } catch (error) {
-      // Nobody would wait for it.
+      // The caller will not wait for the sandbox after an error.
       sandbox.kill();
       await sandbox.done.catch(() => undefined);
       throw error;
@@ -112,7 +115,7 @@ export async function supervise(input: {
   }
 }
 
-// Most commands are over before the first look would be due, and need not load the governor at all.
+// Most commands end before the first check is due, and need not load the governor.
 const FIRST_LOOK_MS = 150;
 
 function watchSoon(input: WatchInput, onBlind: (error: unknown) => void): { stop(): void } {
@@ -134,8 +137,8 @@ function watchSoon(input: WatchInput, onBlind: (error: unknown) => void): { stop
 
 function describeCut(cut: 'memory' | 'connection', { memoryBytes }: SandboxSpec['limits']): string {
   return cut === 'memory'
-    ? `A process was ended by the kernel: together they used the ${formatSize(memoryBytes)} of memory allowed (limits.memory).`
-    : 'Ended: the connection to the machine of its engine was lost. What it had written by then has been brought back.';
+    ? `The kernel killed a process: together they used the ${formatSize(memoryBytes)} of memory allowed (limits.memory).`
+    : "Stopped: the connection to the engine's machine was lost. Files written by then have been brought back.";
 }
 
 function describeBreach(breach: Breach): string {
@@ -147,12 +150,12 @@ function describeBreach(breach: Breach): string {
         : `${value} files`;
   switch (breach.limit) {
     case 'memory':
-      return `Ended: it used ${show(breach.used)} of memory, ${show(breach.allowed)} are allowed (limits.memory).`;
+      return `Stopped: it used ${show(breach.used)} of memory, the limit is ${show(breach.allowed)} (limits.memory).`;
     case 'disk':
-      return `Ended: it wrote ${show(breach.used)}, ${show(breach.allowed)} are allowed (limits.disk).`;
+      return `Stopped: it wrote ${show(breach.used)}, the limit is ${show(breach.allowed)} (limits.disk).`;
     case 'time':
-      return `Ended: its time of ${show(breach.allowed)} is over (limits.time).`;
+      return `Stopped: time limit of ${show(breach.allowed)} reached (limits.time).`;
     case 'free-space':
-      return `Ended: the disk is nearly full (${show(breach.used)} free, ${show(breach.allowed)} are kept free).`;
+      return `Stopped: the disk is nearly full (${show(breach.used)} free, ${show(breach.allowed)} are kept free).`;
   }
 }

@@ -1,6 +1,6 @@
-// run/test-sandbox.ts: two test sandboxes over one kind of workspace, by the same road as `ags exec`: a complete one that is asked
-// from inside what is in force, and one with a filter that lets everything pass, which shows what is refused without it.
-// Invariant: it ends only when both have ended, whatever happens to one of them.
+// run/test-sandbox.ts: two test sandboxes over one kind of workspace, started like `ags exec`: a complete one that reports from
+// inside what is in force, and one whose filter allows everything, which shows what is refused without the filter.
+// Invariant: it returns only when both have ended, however each of them ends.
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,19 +12,21 @@ import { openCgroup } from '../sandbox/watch/cgroup.ts';
 import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
 import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
 import { prlimitArgv } from '../sandbox/watch/limits.ts';
-import { planNative, SYSTEM_PATH } from '../sandbox/native/native.ts';
+import { planNative } from '../sandbox/native/native.ts';
+import { SYSTEM_PATH } from '../sandbox/io/descriptors.ts';
 import { prepareRunDir } from '../sandbox/io/prepare-mounts.ts';
 import { assemble } from '../sandbox/spec/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
-import { createRun, type RunPlan } from './plan-run.ts';
+import { createRun } from './create-run.ts';
+import type { RunPlan } from './run-plan.ts';
 import { nativeOptions } from './native-options.ts';
 import { openBackend } from './open-backend.ts';
-import type { World } from './host-context.ts';
+import type { HostContext } from './host-context.ts';
 
-/** Where a trial takes place. */
-export interface Stage {
-  readonly world: World;
-  /** Ours alone; holds the project, and a file outside of it that must not be seen. */
+/** The directory and plan of a test. */
+export interface TestSetup {
+  readonly context: HostContext;
+  /** Used only by the probe; holds the project, and a file outside of it that must not be visible. */
   readonly dir: string;
   readonly outsider: string;
   readonly plan: RunPlan;
@@ -33,40 +35,40 @@ export interface Stage {
 export interface Outcome {
   /** Protections that were not in force, each as a part of a sentence about the sandbox ("it ..."). */
   readonly lacking: readonly string[];
-  /** null: it started and its workspace works. Otherwise what the programs said when it did not. */
+  /** null: it started and its workspace works. Otherwise the error output of its programs. */
   readonly said: string | null;
-  /** From the decision to start until the command inside spoke. */
+  /** From the decision to start until the command's first output. */
   readonly startMs: number;
 }
 
 type Workspace = RunPlan['workspace'];
 
-export async function tryWorkspace(stage: Stage, workspace: Workspace): Promise<Outcome> {
-  const running = [tryComplete(stage, workspace), tryUnfiltered(stage, workspace)] as const;
-  // Nobody may remove the directory while one of them still works in it.
+export async function tryWorkspace(setup: TestSetup, workspace: Workspace): Promise<Outcome> {
+  const running = [tryComplete(setup, workspace), tryUnfiltered(setup, workspace)] as const;
+  // The directory must not be removed while one of them still works in it.
   await Promise.allSettled(running);
-  for (const name of [workspace, `${workspace}-unfiltered`]) easeRemoval(taskPaths(stage.dir, name));
+  for (const name of [workspace, `${workspace}-unfiltered`]) easeRemoval(taskPaths(setup.dir, name));
   const complete = await running[0];
-  // What kept this one from starting kept the other as well.
+  // The same failure stopped the other one as well.
   if (complete.said !== null) return complete;
   const unfiltered = await running[1];
   return { ...complete, lacking: [...complete.lacking, ...unfiltered.lacking], said: unfiltered.said };
 }
 
-// Generous: many may be started at once on a small machine.
+// Generous: many may start at once on a small machine.
 const GIVE_UP_MS = 60_000;
 
-async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome> {
-  const { host } = stage.plan;
-  const { spec, paths } = await create(stage, workspace, workspace);
+async function tryComplete(setup: TestSetup, workspace: Workspace): Promise<Outcome> {
+  const { host } = setup.plan;
+  const { spec, paths } = await create(setup, workspace, workspace);
   await using cgroup = openCgroup(host.cgroupPlan, 'probe', spec.limits);
-  const backend = await openBackend(stage.world, stage.plan, spec, paths.runDir, 'probe', {
+  const backend = await openBackend(setup.context, setup.plan, spec, paths.runDir, 'probe', {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
   });
-  const command = ['/bin/sh', '-c', INSIDE, 'sh', stage.outsider, ...HIDDEN];
-  const answer = await question(backend, spec, command, join(paths.root, 'errors'));
+  const command = ['/bin/sh', '-c', INSIDE, 'sh', setup.outsider, ...HIDDEN];
+  const answer = await runTest(backend, spec, command, join(paths.root, 'errors'));
   const { report, said, startMs } = answer;
   if (said !== null) return { lacking: [], said, startMs };
   if (answer.lacking !== undefined) return { lacking: [answer.lacking], said: null, startMs };
@@ -76,7 +78,7 @@ async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome>
     readOnly: readOnlyPlaces(spec, host.engine !== null),
     outside: host.engine === null || host.engine.rootless ? ownNamespaces() : withoutUser(ownNamespaces()),
   });
-  const changed = isUntouched(stage.plan.project.root) ? [] : ["it changed the project's own files"];
+  const changed = isUntouched(setup.plan.project.root) ? [] : ["it changed the project's own files"];
   const unmarked = workspace === 'overlay' && !isWhiteout(join(paths.upper, 'gone'));
   return {
     lacking: [...lacking, ...changed],
@@ -85,7 +87,7 @@ async function tryComplete(stage: Stage, workspace: Workspace): Promise<Outcome>
   };
 }
 
-async function question(
+async function runTest(
   backend: Backend,
   spec: SandboxSpec,
   command: readonly string[],
@@ -103,16 +105,16 @@ async function question(
     });
     await Promise.race([sandbox.done, sleep(GIVE_UP_MS, undefined, { ref: false })]);
     sandbox.kill();
-    // A sandbox that answers nothing at all could not start its program: what bwrap said tells why.
+    // A sandbox without any output could not start its program: bwrap's error output tells why.
     const complaint = report === '' ? readFileSync(errors, 'utf8') : '';
     return { report, said: complaint === '' ? null : complaint, startMs };
   } catch (error) {
-    // Seen from outside, before the command was to run: there is nothing to ask inside.
+    // Verified from outside before the command ran, so nothing inside was asked.
     const lacking = error instanceof AgsError ? error.details['lacking'] : undefined;
     if (typeof lacking === 'string') return { report, said: null, startMs, lacking };
     if (error instanceof AgsError && error.code === 'backend.unprotected') return { report, said: null, startMs };
     if (error instanceof AgsError) return { report, said: readFileSync(errors, 'utf8') || error.message, startMs };
-    // The layers could not even be prepared: that may be the fault of an overlay alone.
+    // The layers could not be prepared, which may be a fault of overlays alone.
     if (isSystemError(error)) return { report, said: error.message, startMs };
     throw error;
   } finally {
@@ -121,14 +123,14 @@ async function question(
 }
 
 /**
- * User namespaces are refused twice, by the filter and by a limit of the kernel; while the filter is there, nobody can tell
- * whether the limit is.
+ * User namespaces are refused twice, by the filter and by a limit of the kernel. The filter hides whether the limit works, so this
+ * sandbox has none.
  */
-async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcome> {
-  const { host } = stage.plan;
+async function tryUnfiltered(setup: TestSetup, workspace: Workspace): Promise<Outcome> {
+  const { host } = setup.plan;
   if (host.engine !== null) return { lacking: [], said: null, startMs: 0 };
-  const { spec, paths } = await create(stage, workspace, `${workspace}-unfiltered`);
-  const options = await nativeOptions(stage.world, stage.plan, spec, paths.runDir, 'probe', {
+  const { spec, paths } = await create(setup, workspace, `${workspace}-unfiltered`);
+  const options = await nativeOptions(setup.context, setup.plan, spec, paths.runDir, 'probe', {
     files: [],
     prefix: [],
     env: {},
@@ -145,7 +147,7 @@ async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcom
     timeoutMs: GIVE_UP_MS,
   });
   const answer = stdout.toString('utf8');
-  // Before the command was reached, it is the launcher that speaks.
+  // Until the command has started, the output is the launcher's.
   if (!answer.startsWith('inside\n')) return { lacking: [], said: stderr, startMs: 0 };
   const refused = REFUSED_BY_LIMIT.test(answer);
   return {
@@ -156,23 +158,23 @@ async function tryUnfiltered(stage: Stage, workspace: Workspace): Promise<Outcom
 }
 
 async function create(
-  stage: Stage,
+  setup: TestSetup,
   workspace: Workspace,
   name: string,
 ): Promise<{ spec: SandboxSpec; paths: TaskPaths }> {
-  const paths = taskPaths(stage.dir, name);
+  const paths = taskPaths(setup.dir, name);
   mkdirSync(paths.root, { recursive: true });
-  const spec = await createRun(stage.world, { ...stage.plan, workspace }, paths, 'probe');
-  // Nobody stands behind a door here.
+  const spec = await createRun(setup.context, { ...setup.plan, workspace }, paths, 'probe');
+  // The probe answers no listeners.
   return { paths, spec: { ...spec, network: { kind: 'loopback' } } };
 }
 
-/** A container of root's has the user namespace of its engine, and nobody inside may make another one. */
+/** A container of root shares the user namespace of its engine, and no process inside may create another one. */
 function withoutUser(all: ReturnType<typeof ownNamespaces>): Partial<ReturnType<typeof ownNamespaces>> {
   return Object.fromEntries(Object.entries(all).filter(([name]) => name !== 'user'));
 }
 
-/** The /dev of a container belongs to root, which nobody inside is. */
+/** The /dev of a container belongs to root, and no process inside is root. */
 function readOnlyPlaces({ mounts }: SandboxSpec, container: boolean): string[] {
   const bound = mounts.filter((mount) => mount.kind === 'file' || (mount.kind === 'bind' && !mount.writable));
   return ['/', ...(container ? [] : ['/dev']), ...bound.map(({ to }) => to)];
@@ -183,7 +185,7 @@ function isWhiteout(path: string): boolean {
   return stat?.isCharacterDevice() === true && stat.rdev === 0;
 }
 
-/** The kernel makes this directory without any right; removing the tree is much slower if it has to find out. */
+/** The kernel creates this directory without any permission; removing the tree is much slower if it has to find out. */
 function easeRemoval({ work }: TaskPaths): void {
   if (existsSync(join(work, 'work'))) chmodSync(join(work, 'work'), 0o700);
 }

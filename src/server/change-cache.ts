@@ -1,5 +1,5 @@
-// server/change-cache.ts: sets of changes that were shown, for as long as somebody asks for their files. They never change: their id
-// stands for what is in them.
+// server/change-cache.ts: the last sets of changes that the server showed, so that requests for their files find them.
+// Invariant: a set never changes; its ID is derived from its content.
 import type { ShownChanges } from '../results/change-set.ts';
 
 export interface ChangeCache {

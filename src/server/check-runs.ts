@@ -1,18 +1,18 @@
-// server/check-runs.ts: the checks that this server runs for those who asked for them.
-// Invariant: they end with the server, and so does all that they made.
+// server/check-runs.ts: the checks that this server started on request.
+// Invariant: the checks and everything they created end with the server.
 import { AgsError } from '../protocol/errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { openChecks, type ChecksRequest } from '../merge/checks.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface CheckRuns {
-  /** Returns when they have begun; what keeps them from beginning is thrown. */
+  /** Resolves once the checks have started; rejects if they cannot start. */
   start(stored: StoredTask, request: ChecksRequest): Promise<void>;
   close(): Promise<void>;
 }
 
 export function createCheckRuns(
-  world: World,
+  context: HostContext,
   on: { changed(task: string): void; bug(error: unknown): void },
 ): CheckRuns {
   const closing = new AbortController();
@@ -20,11 +20,11 @@ export function createCheckRuns(
   return {
     async start(stored, request) {
       const { id } = stored.task;
-      const checks = await openChecks(world, stored, request);
+      const checks = await openChecks(context, stored, request);
       const listener = { step: () => undefined, changed: () => on.changed(id), printed: () => undefined };
       const run = checks.run(listener, closing.signal).then(
         () => undefined,
-        // Why they could not be run is in their record.
+        // The checks' own record holds the reason of an expected failure.
         (error: unknown) => (error instanceof AgsError ? undefined : on.bug(error)),
       );
       const kept = run.finally(() => {

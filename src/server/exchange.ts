@@ -1,17 +1,17 @@
-// server/exchange.ts: one request of the API and its answer.
-// Invariant: a body is taken in up to a limit and nothing of it is believed before its schema has said yes.
+// server/exchange.ts: reads one API request and writes its response.
+// Invariant: a body is read up to a size limit, and no code uses it before its schema has accepted it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HEADERS } from './sign-in/headers.ts';
 import { errorAnswer, Refusal } from './routes/refusal.ts';
 import { requireJson } from './sign-in/guard.ts';
 import type { PageFile } from './page.ts';
-import type { Desk } from './routes/route.ts';
+import type { Api } from './routes/route.ts';
 import type { Found } from './routes/router.ts';
 
 const MAX_BODY = 4 * 2 ** 20;
 
 export async function answerCall(
-  desk: Desk,
+  api: Api,
   { route, ids }: Found,
   query: URLSearchParams,
   request: IncomingMessage,
@@ -19,16 +19,16 @@ export async function answerCall(
   const body = route.method === 'GET' ? undefined : await readBody(request);
   const parsed = route.body?.safeParse(body ?? {});
   if (parsed?.success === false)
-    throw new Refusal(400, 'request.invalid', 'The request is not as it should be.', {
+    throw new Refusal(400, 'request.invalid', 'The request is invalid.', {
       hint: parsed.error.issues
         .slice(0, 5)
         .map((issue) => `${issue.path.join('.')}: ${issue.message}`)
         .join('; '),
     });
-  return route.run(desk, { ids, query, body: parsed?.data as never });
+  return route.run(api, { ids, query, body: parsed?.data as never });
 }
 
-/** undefined: there is none. */
+/** undefined: the request has no body. */
 async function readBody(request: IncomingMessage): Promise<unknown> {
   const length = request.headers['content-length'];
   const chunked = request.headers['transfer-encoding'] !== undefined;
@@ -62,7 +62,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
 export function sendError(response: ServerResponse, error: unknown): void {
   const { status, body } = errorAnswer(error);
   if (response.headersSent) return void response.destroy();
-  // What is left of a body that was not read must not be taken for the next request.
+  // The unread rest of a body must not be parsed as the next request.
   response.setHeader('Connection', 'close');
   sendJson(response, status, body);
 }

@@ -1,4 +1,4 @@
-// server/page.ts: the page as files. Names come from a list that is read once, so that no path of a request ever reaches the disk.
+// server/page.ts: the page's files. Names come from a listing of the build directory, so no path of a request reaches the disk.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ export interface PageFile {
 }
 
 export interface Page {
-  /** null: there is no such file. */
+  /** null: no such file. */
   file(path: string): PageFile | null;
-  /** For every address that the page itself knows what to do with. */
+  /** Served for every path that the page's own router handles. */
   index(): PageFile;
 }
 
@@ -31,12 +31,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export function openPage(directory: string): Page {
   let names = list(directory);
-  /** One for all who are being sent it: many who read slowly must not cost a copy each. */
+  /** One shared buffer per file: many slow readers must not cost one copy each. */
   const kept = new Map<string, Buffer>();
   const read = (name: string): PageFile | null => {
     if (!names.has(name)) return null;
     const type = TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
-    // A name that says what is in it never stands for anything else.
+    // The content of a file with a hash in its name never changes.
     const hashed = /^assets\/.*[-.][\w-]{8,}\.\w+$/.test(name);
     const body = (hashed ? kept.get(name) : undefined) ?? readFileSync(join(directory, name));
     if (hashed) kept.set(name, body);
@@ -51,7 +51,7 @@ export function openPage(directory: string): Page {
   return {
     file: (path) => (path === '/' || path === '/index.html' ? null : read(path.slice(1))),
     index: () => {
-      // Whoever builds the page anew need not start the server anew.
+      // Listing again makes a rebuilt page visible without a restart.
       names = list(directory);
       return read('index.html') ?? plainPage('The page is not built.', 'Build it with: npm run build');
     },
@@ -60,10 +60,10 @@ export function openPage(directory: string): Page {
 
 const PLAIN_LOOK =
   'body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:18vh auto;padding:0 1.5rem;color:#16191d;background:#fff}h1{font-size:1.35rem;line-height:1.3}p{color:#565e6a;overflow-wrap:anywhere}@media(prefers-color-scheme:dark){body{color:#e8ecf1;background:#0e1116}p{color:#9aa6b4}}';
-/** Nothing but this one style: whoever has not entered is given no other file. */
+/** Only this one style: without a sign-in no other file is served. */
 const PLAIN_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(PLAIN_LOOK).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** Words alone, for where the page itself cannot be shown. */
+/** A page of text alone, for when the real page cannot be shown. */
 export function plainPage(title: string, text: string): PageFile {
   const words = (value: string): string =>
     value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,4 +1,4 @@
-// server/patch-text.ts: one file's difference with the header that git gives it, so that every reader of patches understands it.
+// server/patch-text.ts: one file's diff with the header that git writes, so that every patch reader accepts it.
 import type { Change } from '../protocol/changes.ts';
 
 export function patchText(change: Change, hunks: string): string {
@@ -19,7 +19,7 @@ export function patchText(change: Change, hunks: string): string {
 
 const ZERO = '0'.repeat(40);
 
-/** As git writes it: what would end the line or the name is written as an escape, in quotes. */
+/** Quotes a name as git does: control characters, quotes and backslashes become escapes. */
 function name(path: string): string {
   if (!/[\0-\x1f"\\\x7f]/.test(path)) return path;
   return `"${path.replaceAll(/[\0-\x1f"\\\x7f]/g, (char) =>

@@ -1,7 +1,7 @@
-// server/terminal.ts: a terminal of a task in a tab. Binary messages are bytes, text ones are wishes: {"resize":{"cols":80,"rows":24}}.
-// A shell lives on for a while when its last tab is closed, so that a page can be loaded again; every tab of a task has the same one.
-// Invariants: what is kept for a tab that does not read, and of what was on the screen, is bounded; a program inside draws on the
-// screen and does nothing else to whoever looks at it.
+// server/terminal.ts: a task's terminal in a tab. Binary messages are bytes; text messages are commands: {"resize":{"cols":80,"rows":24}}.
+// All tabs of a task share one shell, which outlives its last tab for a while so that a page can be reloaded.
+// Invariants: the buffer for a slow tab and the screen history are bounded. A program inside can draw on the screen and do nothing else
+// to the viewer.
 import type { WebSocket } from 'ws';
 import { createScreenFilter } from '../lib/screen-filter.ts';
 import { joinTerminal, type JoinedTerminal } from '../exec/join-terminal.ts';
@@ -13,7 +13,7 @@ export interface Terminals {
 }
 
 interface Open {
-  readonly guests: Set<WebSocket>;
+  readonly tabs: Set<WebSocket>;
   readonly joined: Promise<JoinedTerminal>;
   recent: Buffer[];
   kept: number;
@@ -32,7 +32,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
     const { id } = stored.task;
     const drawn = createScreenFilter();
     const terminal: Open = {
-      guests: new Set(),
+      tabs: new Set(),
       recent: [],
       kept: 0,
       leaving: null,
@@ -45,7 +45,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
           end(exitCode) {
             open.delete(id);
             const how = exitCode === null ? 'it was cut off' : `it ended with ${exitCode}`;
-            for (const guest of terminal.guests) guest.close(1000, how);
+            for (const tab of terminal.tabs) tab.close(1000, how);
           },
         },
       ),
@@ -63,15 +63,15 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
     terminal.kept += data.length;
     while (terminal.kept - (terminal.recent[0]?.length ?? 0) > RECENT_BYTES)
       terminal.kept -= terminal.recent.shift()?.length ?? 0;
-    for (const guest of terminal.guests)
-      if (guest.bufferedAmount > MAX_WAITING) guest.terminate();
-      else guest.send(data, () => pace(terminal));
+    for (const tab of terminal.tabs)
+      if (tab.bufferedAmount > MAX_WAITING) tab.terminate();
+      else tab.send(data, () => pace(terminal));
     pace(terminal);
   }
 
-  /** As fast as the fastest of them reads. */
-  function pace({ joined, guests }: Open): void {
-    const taken = guests.size === 0 || [...guests].some((guest) => guest.bufferedAmount < ROOM_BYTES);
+  /** Reads the shell at the speed of the fastest tab. */
+  function pace({ joined, tabs }: Open): void {
+    const taken = tabs.size === 0 || [...tabs].some((tab) => tab.bufferedAmount < ROOM_BYTES);
     void joined.then(
       (one) => one.take(taken),
       () => undefined,
@@ -79,9 +79,9 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
   }
 
   function leave(id: string, terminal: Open, socket: WebSocket): void {
-    terminal.guests.delete(socket);
+    terminal.tabs.delete(socket);
     pace(terminal);
-    if (terminal.guests.size > 0 || open.get(id) !== terminal) return;
+    if (terminal.tabs.size > 0 || open.get(id) !== terminal) return;
     terminal.leaving = setTimeout(() => {
       open.delete(id);
       end(terminal);
@@ -104,10 +104,10 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
       terminal.leaving = null;
       socket.on('error', () => socket.terminate());
       socket.on('close', () => leave(id, terminal, socket));
-      // What comes before the terminal is there waits for it, in order.
+      // Messages that arrive before the terminal is open wait for it, in order.
       socket.on('message', (data, binary) => {
         void terminal.joined.then(
-          (joined) => (binary ? joined.write(data as Buffer) : wish(joined, String(data as Buffer))),
+          (joined) => (binary ? joined.write(data as Buffer) : resize(joined, String(data as Buffer))),
           () => undefined,
         );
       });
@@ -117,7 +117,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
         return socket.close(1011, shortened(error instanceof Error ? error.message : String(error)));
       }
       for (const piece of terminal.recent) socket.send(piece);
-      terminal.guests.add(socket);
+      terminal.tabs.add(socket);
       if (socket.readyState !== socket.OPEN) leave(id, terminal, socket);
     },
     close() {
@@ -126,7 +126,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
   };
 }
 
-/** A reason may have 123 bytes. */
+/** The WebSocket protocol allows 123 bytes for a close reason. */
 function shortened(text: string): string {
   return Buffer.from(text)
     .subarray(0, 120)
@@ -134,7 +134,7 @@ function shortened(text: string): string {
     .replace(/\uFFFD+$/, '');
 }
 
-function wish(joined: JoinedTerminal, text: string): void {
+function resize(joined: JoinedTerminal, text: string): void {
   try {
     const { resize } = JSON.parse(text) as { resize?: { cols?: unknown; rows?: unknown } };
     const sane = (value: unknown): number =>
@@ -142,6 +142,6 @@ function wish(joined: JoinedTerminal, text: string): void {
     const [cols, rows] = [sane(resize?.cols), sane(resize?.rows)];
     if (cols > 0 && rows > 0) joined.resize(cols, rows);
   } catch {
-    // Not a wish of ours.
+    // Unknown text messages are ignored.
   }
 }

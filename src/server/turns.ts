@@ -1,4 +1,4 @@
-// server/turns.ts: one after the other, for each name.
+// server/turns.ts: runs asynchronous work one after the other for each name.
 export function createTurns(): <T>(name: string, act: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return (name, act) => {

@@ -1,6 +1,6 @@
-// services/data.ts: what the data of a service stands on: initialised and filled once, in a sandbox of its own, and kept as a
-// read-only layer that every task after it gets a copy-on-write view of.
-// Invariant: it has its name only if every step succeeded and the service ended in good order.
+// services/data.ts: seeds the data of a service once, in its own sandbox, and keeps it as a read-only layer. Every later task gets a
+// copy-on-write view of that layer.
+// Invariant: the layer gets its name only if every step succeeded and the service shut down cleanly.
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,31 +18,31 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import { taskPaths } from '../store/layout.ts';
-import { openPrinted } from '../run/output-reader.ts';
+import { openOutput } from '../run/output-reader.ts';
 import type { PlannedService } from '../run/planned-services.ts';
 import type { ServiceRoot } from './root.ts';
 import { emptyData, runService, SEED_DIR } from './sandbox.ts';
 import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './scripts.ts';
 import { readSeeds, type Seed, type SeedSource } from '../workspace/seed-files.ts';
 import { harvest } from '../workspace/harvest.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface DataWish {
   readonly task: string;
   readonly source: SeedSource;
-  /** It is not there yet, and is made now. */
+  /** Called when no layer exists yet and seeding starts. */
   onSeeding(): void;
   readonly signal: AbortSignal;
 }
 
-// Raised when the same seed would leave another layer behind.
+// Raise this when the same seed would produce a different layer.
 const FORMAT = 1;
 const WAIT_MS = 50;
 const SEED_SECONDS = 1800;
 
-/** null: it begins with nothing. */
+/** null: the service starts with empty data. */
 export async function ensureData(
-  world: World,
+  context: HostContext,
   on: ServiceRoot,
   one: PlannedService,
   want: DataWish,
@@ -50,21 +50,21 @@ export async function ensureData(
   const { plan } = on;
   const { preset, service } = one;
   if (preset?.init == null && preset?.prepare == null && service.seed.length === 0) return null;
-  const seeds = await readSeeds(world, plan, one, want.source);
-  const dir = projectLayers(world.stateDir, plan.project.root);
+  const seeds = await readSeeds(context, plan, one, want.source);
+  const dir = projectLayers(context.stateDir, plan.project.root);
   const name = `data-${keyOf(on, one, seeds)}`;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   for (;;) {
     want.signal.throwIfAborted();
     const known = readLayer(dir, name);
     if (known !== null) {
-      touchLayer(known, world.now());
+      touchLayer(known, context.now());
       return known;
     }
     const lock = tryLock(join(dir, `lock-${name}`));
     if (lock !== null) {
       using _lock = lock;
-      return readLayer(dir, name) ?? (await make(world, on, one, seeds, want, { dir, name }));
+      return readLayer(dir, name) ?? (await make(context, on, one, seeds, want, { dir, name }));
     }
     await sleep(WAIT_MS, undefined, { signal: want.signal });
   }
@@ -86,7 +86,7 @@ function keyOf({ plan, image }: ServiceRoot, one: PlannedService, seeds: readonl
 }
 
 async function make(
-  world: World,
+  context: HostContext,
   on: ServiceRoot,
   one: PlannedService,
   seeds: readonly Seed[],
@@ -98,12 +98,12 @@ async function make(
   const place = beginLayer(at.dir);
   try {
     const paths = taskPaths(place.root, 'data');
-    await fill(world, on, one, seeds, want, paths);
+    await fill(context, on, one, seeds, want, paths);
     const found = harvest({
       from: paths.copy,
       base: [],
       to: place.files,
-      owner: world.uid === 0 ? on.plan.user : null,
+      owner: context.uid === 0 ? on.plan.user : null,
     });
     removeTree(join(place.root, 'tasks'));
     return finishLayer(at.dir, place.root, at.name, {
@@ -121,7 +121,7 @@ async function make(
 }
 
 async function fill(
-  world: World,
+  context: HostContext,
   on: ServiceRoot,
   one: PlannedService,
   seeds: readonly Seed[],
@@ -135,10 +135,10 @@ async function fill(
     content: content.toString('latin1'),
     binary: true,
   }));
-  using printed = openPrinted(join(paths.root, 'service.log'), () => undefined);
+  using printed = openOutput(join(paths.root, 'service.log'), () => undefined);
   const reading: Promise<void>[] = [];
   const over = new AbortController();
-  const outcome = await runService(world, on, one, {
+  const outcome = await runService(context, on, one, {
     task: want.task,
     group: `${want.task}-seed-${service.name}`,
     paths,
@@ -179,11 +179,11 @@ async function fill(
   throw new AgsError(
     'service.failed',
     `The service ${service.name} could not be filled: ${outcome.ended ?? lastWord(lines) ?? `it ended with ${outcome.exitCode}`}`,
-    { hint: `Correct it (${service.origin}); nothing was kept, the next start tries again.`, details: { lines } },
+    { hint: `Fix it (${service.origin}); nothing was kept, and the next start tries again.`, details: { lines } },
   );
 }
 
-/** Of what a service printed, what a script of ours says. */
+/** The last line that one of our own scripts printed. */
 export function lastWord(lines: readonly string[]): string | null {
   return lines.findLast((line) => line.startsWith('ags: '))?.slice('ags: '.length) ?? null;
 }

@@ -1,5 +1,5 @@
-// services/life.ts: one service from its data to its end.
-// Invariant: a service that has failed stays so: nothing is started again behind a task's back.
+// services/life.ts: the life of one service: mount its data, start it, wait until it is ready, stop it.
+// Invariant: a service that failed stays failed; ags never restarts it during a run.
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,48 +9,20 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import { rootOf } from '../sandbox/spec/image.ts';
 import { insideHostArgv } from '../sandbox/io/inside-host.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
-import type { TaskPaths } from '../store/layout.ts';
 import { serviceLog, servicePlace } from '../store/service-files.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
-import type { InnerDocker } from '../nested-docker/nested-docker.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { startInside } from '../run/join-sandbox.ts';
-import { openPrinted, type Printed } from '../run/output-reader.ts';
+import { openOutput, type Printed } from '../run/output-reader.ts';
 import { kindOf, type PlannedService } from '../run/planned-services.ts';
-import type { RunPlan } from '../run/plan-run.ts';
 import { lastWord } from './data.ts';
 import { runService } from './sandbox.ts';
 import { READY_LOOP, readyPort, readyScript, runScript } from './scripts.ts';
 import { serviceRoot, type ServiceRoot } from './root.ts';
-import type { SeedSource } from '../workspace/seed-files.ts';
 import { mountData } from './mount-data.ts';
-import type { World } from '../run/host-context.ts';
-
-export interface RunServicesInput {
-  readonly world: World;
-  readonly plan: RunPlan;
-  readonly task: string;
-  readonly paths: Pick<TaskPaths, 'services'>;
-  readonly source: SeedSource;
-  /** The task's engine, where compose files are brought up; null: it has none. */
-  readonly docker: InnerDocker | null;
-  /** Whether anybody will come back to the data: then they are ended in good order. */
-  readonly keep: boolean;
-  onEvent(event: ServiceEvent): void;
-}
-
-export type ServiceEvent =
-  | { readonly type: 'service.seeding' | 'service.healthy'; readonly service: string; readonly kind: string }
-  | {
-      readonly type: 'service.failed';
-      readonly service: string;
-      readonly kind: string;
-      readonly why: string;
-      /** The last ones of its log. */
-      readonly lines: readonly string[];
-    };
+import type { RunServicesInput } from '../nested-docker/services-input.ts';
 
 export interface LiveService {
-  /** Rejects when it has failed. */
+  /** Rejects when the service has failed. */
   readonly ready: Promise<Sandbox>;
   stop(): Promise<void>;
 }
@@ -68,7 +40,7 @@ export function startService(
   let sandbox: Sandbox | null = null;
   let settle = { resolve: (_up: Sandbox): void => undefined, reject: (_error: AgsError): void => undefined };
   const ready = new Promise<Sandbox>((resolve, reject) => (settle = { resolve, reject }));
-  // Who comes to the door hears of it; if nobody does, nobody has to.
+  // Connections report this failure; without one it must not become an unhandled rejection.
   ready.catch(() => undefined);
   const fail = (why: string, lines: readonly string[]): void => {
     settle.reject(new AgsError('service.failed', why));
@@ -86,7 +58,7 @@ export function startService(
       settle.resolve(up);
     },
   };
-  const over = tellDiskTrouble(input.world, () => liveOf(input, one, stopping.signal, tell)).then(
+  const over = explainDiskErrors(input.context, () => liveOf(input, one, stopping.signal, tell)).then(
     ({ why, lines }) => fail(why, lines),
     (error: unknown) => {
       const told = error instanceof AgsError ? error : null;
@@ -95,7 +67,7 @@ export function startService(
       fail(`${told === null ? `This is a bug in ags: ${String(error)}` : told.message}${hint}`, lines);
     },
   );
-  // Who stops it hears of it.
+  // stop() reports this failure.
   over.catch(() => undefined);
   return {
     ready,
@@ -109,7 +81,7 @@ export function startService(
   };
 }
 
-/** From its data to its end, which it comes to by itself only when it fails. */
+/** Resolves when the service has ended, which it does on its own only when it fails. */
 async function liveOf(
   input: RunServicesInput,
   one: PlannedService,
@@ -121,19 +93,19 @@ async function liveOf(
     onReady(sandbox: Sandbox): void;
   },
 ): Promise<{ why: string; lines: readonly string[] }> {
-  const { world, task } = input;
+  const { context, task } = input;
   const { service } = one;
-  const on = await serviceRoot(world, input.plan, service);
+  const on = await serviceRoot(context, input.plan, service);
   const paths = servicePlace(input.paths, service.name);
   mkdirSync(paths.runDir, { recursive: true, mode: 0o755 });
   const data = await mountData({ ...input, on }, one, paths, { signal, ...tell });
-  using printed = openPrinted(serviceLog(input.paths, service.name), () => undefined);
+  using printed = openOutput(serviceLog(input.paths, service.name), () => undefined);
   let late = false;
   let wasReady = false;
   let untold: { readonly error: unknown } | null = null;
   let timer: NodeJS.Timeout | undefined;
   const reading: Promise<void>[] = [];
-  const outcome = await runService(world, on, one, {
+  const outcome = await runService(context, on, one, {
     task,
     group: `${task}-${service.name}`,
     paths,
@@ -167,7 +139,7 @@ async function liveOf(
   await Promise.all(reading);
   printed.end();
   if (untold !== null) throw (untold as { readonly error: unknown }).error;
-  // What it prints later may be in the words of whoever uses it.
+  // After it was ready, a line that looks like ours may come from a client of the service.
   const said = outcome.ended ?? (wasReady ? null : lastWord(printed.tail()));
   const how = late
     ? `was not ready after ${service.ready.timeoutSeconds} s (ready.timeout)`
@@ -175,14 +147,14 @@ async function liveOf(
   return { why: `The service ${service.name} ${how}.`, lines: printed.tail() };
 }
 
-/** An image that is told nothing runs what it runs by itself. */
+/** Without `run`, an image runs its own command. */
 function commandOf(one: PlannedService, { image }: ServiceRoot): string[] {
   const { preset, service } = one;
   if (image === null || preset !== null || typeof service.run === 'string') return ['sh', '-c', runScript(one)];
   const command = service.run ?? image.command;
   if (command.length > 0) return [...command];
-  throw new AgsError('service.failed', `The image ${image.reference} does not say what it runs.`, {
-    hint: `Say it: services: { ${service.name}: { run: [program] } }`,
+  throw new AgsError('service.failed', `The image ${image.reference} has no command.`, {
+    hint: `Set one: services: { ${service.name}: { run: [program] } }`,
   });
 }
 
@@ -196,12 +168,12 @@ async function untilReady(sandbox: Sandbox, one: PlannedService): Promise<boolea
     });
     return (await asking.done) === 0;
   } catch {
-    // It has ended meanwhile, which says more.
+    // The service ended meanwhile; its own output is more useful than this error.
     return false;
   }
 }
 
-/** Somebody listens there. */
+/** Waits until the port accepts connections. */
 async function untilOpen(sandbox: Sandbox, port: number): Promise<boolean> {
   const end = new AbortController();
   void sandbox.done.finally(() => end.abort()).catch(() => undefined);

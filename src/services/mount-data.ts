@@ -1,4 +1,4 @@
-// services/mount-data.ts: the data directory of a service in one run: a copy-on-write view of the layer that it was filled into, or a copy.
+// services/mount-data.ts: the data directory of a service in one run: a copy-on-write view of its seeded layer, or a copy.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -11,23 +11,23 @@ import { ensureData } from './data.ts';
 import { emptyData, makeOwn } from './sandbox.ts';
 import type { ServiceRoot } from './root.ts';
 import type { SeedSource } from '../workspace/seed-files.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** A run that goes on finds its data as it left it, on the layer that it was begun on. */
+/** A run that continues gets its data as it left it, on the same layer as before. */
 export async function mountData(
-  input: { world: World; on: ServiceRoot; task: string; source: SeedSource },
+  input: { context: HostContext; on: ServiceRoot; task: string; source: SeedSource },
   one: PlannedService,
   paths: TaskPaths,
   want: { signal: AbortSignal; onSeeding(): void; onLayer(layer: string): void },
 ): Promise<WorkspaceMount> {
-  const { world, on, task, source } = input;
+  const { context, on, task, source } = input;
   const { plan } = on;
   const note = join(paths.root, 'layer');
   const earlier = existsSync(note) ? readFileSync(note, 'utf8') : null;
   const layer =
     earlier !== null && (earlier === '' || existsSync(earlier))
       ? earlier
-      : ((await ensureData(world, on, one, { task, source, ...want }))?.files ?? '');
+      : ((await ensureData(context, on, one, { task, source, ...want }))?.files ?? '');
   if (layer === '') {
     replaceFile(note, '');
     return emptyData(paths, plan);

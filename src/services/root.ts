@@ -1,38 +1,38 @@
-// services/root.ts: what a service stands on: the programs of this machine, in whatever builds the task's sandboxes, or those of an
-// image, for which there must be an engine whoever builds the task's own.
+// services/root.ts: where a service's programs come from: this machine, under the task's own backend, or an image, which needs an engine
+// whatever the task's backend is.
 import { AgsError } from '../protocol/errors.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { Image } from '../sandbox/spec/image.ts';
-import type { RunPlan } from '../run/plan-run.ts';
-import { inspectWorld, type World } from '../run/host-context.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import { inspectMachine, type HostContext } from '../run/host-context.ts';
 
 export interface ServiceRoot {
-  /** The task's, with the engine that has the image. */
+  /** The task's plan, with the engine that has the image. */
   readonly plan: RunPlan;
   readonly image: Image | null;
 }
 
-export async function serviceRoot(world: World, plan: RunPlan, service: ServiceConfig): Promise<ServiceRoot> {
+export async function serviceRoot(context: HostContext, plan: RunPlan, service: ServiceConfig): Promise<ServiceRoot> {
   if (service.image === null) return { plan, image: null };
-  const host = plan.host.engine === null ? await someEngine(world, service) : plan.host;
+  const host = plan.host.engine === null ? await someEngine(context, service) : plan.host;
   const { workspaceKind } = await import('../run/readiness.ts');
-  const { kind, overlays, namespaces } = await workspaceKind(world, host, 'auto');
+  const { kind, overlays, namespaces } = await workspaceKind(context, host, 'auto');
   const { inspectImage } = await import('../sandbox/engine/images.ts');
   const image = host.engine === null ? null : await inspectImage(host.engine, service.image);
   if (image !== null) return { plan: { ...plan, host, workspace: kind, overlays, namespaces }, image };
   throw new AgsError('image.missing', `The service ${service.name} needs the image ${service.image}.`, {
-    hint: `Let the engine fetch it: ags image pull ${service.image}. Without the service: --no-services`,
+    hint: `Pull it: ags image pull ${service.image}. Or start without services: --no-services`,
   });
 }
 
-async function someEngine(world: World, service: ServiceConfig): Promise<RunPlan['host']> {
+async function someEngine(context: HostContext, service: ServiceConfig): Promise<RunPlan['host']> {
   const { findEngine } = await import('../sandbox/engine/find-engine.ts');
   const { ENGINE_NAMES } = await import('../sandbox/engine/engine-kinds.ts');
-  const name = ENGINE_NAMES.find((one) => findEngine(one, world, false) !== null);
-  if (name !== undefined) return inspectWorld(world, {}, name);
+  const name = ENGINE_NAMES.find((one) => findEngine(one, context, false) !== null);
+  if (name !== undefined) return inspectMachine(context, {}, name);
   throw new AgsError(
     'service.unavailable',
-    `The service ${service.name} is an image, and there is no Docker or Podman that you may use.`,
-    { hint: 'What is missing: ags doctor. Without services: --no-services' },
+    `The service ${service.name} needs an image, and you have no usable Docker or Podman.`,
+    { hint: 'See what is missing: ags doctor. Or start without services: --no-services' },
   );
 }

@@ -1,6 +1,6 @@
-// services/run-services.ts: the services of one run while it runs, and the doors to them in the sandbox of the task.
-// Invariant: a door leads to the port of one service that was declared, and nowhere else. Whoever comes before it is ready waits; if it
-// fails, everybody is told, and nobody waits any longer.
+// services/run-services.ts: the services of one run, and the listeners that lead to them in the task's sandbox.
+// Invariant: a listener leads to one declared port of one service. Connections wait until the service is ready; if it fails, waiting
+// connections are closed.
 import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { ServiceStatus } from '../protocol/service.ts';
@@ -10,19 +10,20 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import { writeServices } from '../store/service-files.ts';
 import { kindOf, type ComposedService, type PlannedService } from '../run/planned-services.ts';
 import { openRunCompose, urlOf } from '../nested-docker/run-compose.ts';
-import type { ServiceDoors } from '../run/network/run-network.ts';
-import { startService, type RunServicesInput } from './life.ts';
+import type { ServiceListeners } from '../run/network/network-input.ts';
+import { startService } from './life.ts';
+import type { RunServicesInput } from '../nested-docker/services-input.ts';
 import { requireServices } from '../run/plan-services.ts';
 
-export interface RunServices extends ServiceDoors, AsyncDisposable {
-  /** Resolves when those of the compose files are up, or have failed. Whoever connects to others waits by itself. */
+export interface RunServices extends ServiceListeners, AsyncDisposable {
+  /** Resolves when the compose services are up or have failed. Other services are not waited for: connections wait by themselves. */
   readonly up: Promise<void>;
 }
 
-/** They start at once; nobody waits for them but who connects. */
+/** Starts all services at once, without waiting for them. */
 export function openRunServices(input: RunServicesInput): RunServices {
-  const { plan, world, paths, docker } = input;
-  requireServices(plan.services, world.uid === 0 || plan.namespaces);
+  const { plan, context, paths, docker } = input;
+  requireServices(plan.services, context.uid === 0 || plan.namespaces);
   mkdirSync(paths.services, { recursive: true, mode: 0o700 });
   const states = new Map<string, ServiceStatus>([
     ...plan.services.list.map((one) => [one.service.name, firstStatus(one)] as const),
@@ -35,7 +36,7 @@ export function openRunServices(input: RunServicesInput): RunServices {
     try {
       writeServices(paths, [...states.values()]);
     } catch (error) {
-      // For whoever looks on: a full disk ends neither the service nor the run for it, and the next change is written with this one.
+      // The state file only informs viewers: a full disk must end neither service nor run, and the next change writes it again.
       if (!isDiskFull(error)) throw error;
     }
   };
@@ -56,17 +57,17 @@ export function openRunServices(input: RunServicesInput): RunServices {
     addresses: new Map([...states.values()].map(({ name, address }) => [name, address])),
     enter(socket) {
       const place = `${socket.localAddress}:${socket.localPort}`;
-      const door = plan.services.doors.get(place) ?? compose?.doors.get(place);
-      if (door === undefined) return false;
+      const listener = plan.services.listeners.get(place) ?? compose?.listeners.get(place);
+      if (listener === undefined) return false;
       if (open.size >= MOST_OPEN) {
         socket.on('error', () => undefined).resetAndDestroy();
         return true;
       }
       open.add(socket);
       socket.on('error', () => undefined).on('close', () => open.delete(socket));
-      const service = live.get(door.name);
-      if (service === undefined) compose?.enter(socket, door.name, door.port);
-      else void connect(socket, service.ready, door.port);
+      const service = live.get(listener.name);
+      if (service === undefined) compose?.enter(socket, listener.name, listener.port);
+      else void connect(socket, service.ready, listener.port);
       return true;
     },
     started: (sandbox) => compose?.started(sandbox),
@@ -78,7 +79,7 @@ export function openRunServices(input: RunServicesInput): RunServices {
   return services;
 }
 
-/** As many as the gateway has by itself: each takes two descriptors of this process, which people want to talk to. */
+/** The gateway's own limit: each connection takes two descriptors of this process, which must stay reachable for control. */
 const MOST_OPEN = 512;
 
 async function connect(client: Socket, ready: Promise<Sandbox>, port: number): Promise<void> {

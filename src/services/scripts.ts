@@ -1,15 +1,15 @@
-// services/scripts.ts: what runs inside the sandbox of a service, as texts for `sh`. Values come in as variables and arguments.
+// services/scripts.ts: the `sh` scripts that run inside a service's sandbox. Values arrive as variables and arguments.
 import { environmentOf } from './presets/connection.ts';
 import type { PlannedService } from '../run/planned-services.ts';
 
-/** What starts it. */
+/** Starts the service. */
 export function runScript({ service, preset }: PlannedService): string {
   const { run } = service;
   if (preset !== null) return preset.run;
   return typeof run === 'string' ? run : `exec ${(run ?? []).map(quoted).join(' ')}`;
 }
 
-/** One try whether it is ready. */
+/** Checks once whether the service is ready. */
 export function readyScript({ service, preset, to }: PlannedService): string {
   const { command } = service.ready;
   if (command !== null) return command;
@@ -18,19 +18,19 @@ export function readyScript({ service, preset, to }: PlannedService): string {
   return `perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(PeerAddr => "127.0.0.1:${port}", Timeout => 1)'`;
 }
 
-/** It is ready when this port accepts; null: when a command says so. */
+/** The port whose first accepted connection means ready; null: a command decides. */
 export function readyPort({ service, preset, to }: Pick<PlannedService, 'service' | 'preset' | 'to'>): number | null {
   const { command, port } = service.ready;
   return command !== null || (port === null && preset?.ready != null) ? null : (port ?? to.port);
 }
 
-/** Tries until it is ready. */
+/** Repeats the check until the service is ready. */
 export const READY_LOOP = `until sh -c "$1" > /dev/null 2>&1 < /dev/null; do sleep 0.02; done`;
 
 /**
- * Fills the data directory: initialise, start, wait, prepare, seed file after seed file, and end it in good order.
- * Arguments: init, run, ready, prepare, signal, whether its exit code must be 0, and then pairs of a command and a file.
- * A subshell tells when the server has ended: a process that is not waited for can still be signalled.
+ * Seeds the data directory: initialise, start, wait, prepare, load the seed files in order, shut down cleanly.
+ * Arguments: init, run, ready, prepare, signal, whether the exit code must be 0, then pairs of a command and a file.
+ * A subshell records when the server has ended: a process that was not waited for can still be signalled.
  */
 export const SEED_SCRIPT = `fail() { echo "ags: $1" >&2; exit 1; }
 init=$1 run=$2 ready=$3 prepare=$4 stop=$5 strict=$6; shift 6
@@ -44,7 +44,7 @@ done
 kill -"$stop" "$(cat /tmp/server)"; wait
 [ "$strict" = no ] || [ "$(cat /tmp/ended)" = 0 ] || fail 'it did not end in good order'`;
 
-/** What takes a seed file; a script has the variables that a client has. */
+/** The command that loads a seed file; scripts get the same variables as clients. */
 export function seedCommand(one: PlannedService, path: string): string {
   const ending = Object.keys(one.preset?.seeds ?? {}).find((known) => path.endsWith(known));
   if (ending !== undefined) return one.preset?.seeds[ending] ?? '';

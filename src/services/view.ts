@@ -1,4 +1,4 @@
-// services/view.ts: the services of tasks and of a project, for whoever looks at them.
+// services/view.ts: the services of tasks and of a project, for display.
 import { existsSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
@@ -11,16 +11,16 @@ import { currentProject } from '../queries/entries.ts';
 import { sizeOf } from '../queries/list.ts';
 import { kindOf } from '../run/planned-services.ts';
 import { planService, serviceProblem } from '../run/plan-services.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
-/** As the run says; whoever is not running has none that run. */
+/** As the run recorded them; if the task is not running, none of them is. */
 export function servicesOf({ paths, run, live }: StoredTask): readonly ServiceStatus[] {
   const all = readServices(paths);
   if (live && isUnderWay(run.state)) return all;
   return all.map((one) => (one.state === 'failed' ? one : { ...one, state: 'stopped' }));
 }
 
-/** What its data takes on the disk, besides what it shares with other tasks. */
+/** Disk usage of the service's data, without parts shared with other tasks. */
 export async function dataBytes({ paths }: StoredTask, name: string): Promise<number> {
   const { upper, copy } = servicePlace(paths, name);
   const data = [upper, copy].find((path) => existsSync(path));
@@ -34,29 +34,29 @@ export function serviceOf(task: StoredTask, name: string): ServiceStatus & { rea
   throw new AgsError('path.not-found', `${task.task.name} has no service "${name}".`, {
     hint:
       all.length === 0
-        ? 'Which services a project has is in ags.yaml: services: { db: postgres }'
+        ? 'Configure services in ags.yaml: services: { db: postgres }'
         : `It has ${all.map((one) => one.name).join(', ')}.`,
   });
 }
 
-/** What to know of data that came with a task: what it is of, and whether there is a service for it here. */
+/** Describes the data of an imported task, and whether this project has a service for it. */
 export async function tellCarried(
-  world: World,
+  context: HostContext,
   { task: { project, name: task } }: StoredTask,
   services: readonly CarriedService[],
 ): Promise<readonly string[]> {
   if (services.length === 0) return [];
-  const here = await configuredServices(world, project);
+  const here = await configuredServices(context, project);
   const list = services.map(({ name, kind, version }) => `${name} (${kind}${version === null ? '' : ` ${version}`})`);
   return [
-    `With data of ${list.join(', ')}, which needs the same versions here. It goes on with it; with the seed again: ags restart ${task}`,
+    `With data of ${list.join(', ')}, which needs the same versions here. The task continues with this data; to seed it again: ags restart ${task}`,
     ...services.flatMap(({ name, kind }) => {
       const found = here.find((one) => one.name === name);
       if (found?.kind === kind) return [];
       return [
         found === undefined
-          ? `There is no service ${name} here that would use its data (ags.yaml: services).`
-          : `The service ${name} is ${found.kind} here, and its data is of ${kind}.`,
+          ? `No service ${name} is configured here to use its data (ags.yaml: services).`
+          : `The service ${name} is ${found.kind} here, but its data comes from ${kind}.`,
       ];
     }),
   ];
@@ -64,22 +64,25 @@ export async function tellCarried(
 
 export interface ConfiguredService {
   readonly name: string;
-  /** Its preset, or "command". */
+  /** The preset's name, or "command". */
   readonly kind: string;
   readonly url: string;
   readonly origin: string;
-  /** Why it cannot run here, and what to do; null: it can. */
+  /** Why the service cannot run here, with the fix; null: it can. */
   readonly problem: string | null;
   readonly hint: string | null;
 }
 
-/** Of the project of the current directory. */
-export async function configuredServices(world: World, project?: string): Promise<readonly ConfiguredService[]> {
-  const root = project ?? (await currentProject(world));
+/** The services of the project in the current directory. */
+export async function configuredServices(
+  context: HostContext,
+  project?: string,
+): Promise<readonly ConfiguredService[]> {
+  const root = project ?? (await currentProject(context));
   if (root === null) return [];
-  const { services } = await loadConfig(configInput(world, root));
+  const { services } = await loadConfig(configInput(context, root));
   return services.map((service, i) => {
-    const one = planService(world, service, i);
+    const one = planService(context, service, i);
     const problem = serviceProblem(one);
     return {
       name: service.name,
@@ -92,8 +95,8 @@ export async function configuredServices(world: World, project?: string): Promis
   });
 }
 
-/** Whether the project of the current directory has its compose files brought up. */
-export async function bringsUpCompose(world: World): Promise<boolean> {
-  const root = await currentProject(world);
-  return root !== null && (await loadConfig(configInput(world, root))).compose !== null;
+/** Whether the project in the current directory starts its compose files. */
+export async function bringsUpCompose(context: HostContext): Promise<boolean> {
+  const root = await currentProject(context);
+  return root !== null && (await loadConfig(configInput(context, root))).compose !== null;
 }

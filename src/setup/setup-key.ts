@@ -1,4 +1,4 @@
-// setup/setup-key.ts: what decides the result of a project's setup commands, as one short text.
+// setup/setup-key.ts: computes the cache key of a project's setup layer from everything that decides its content.
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,10 +7,10 @@ import { compilePatterns } from '../config/patterns.ts';
 import { SETUP_INPUTS, SETUP_TOOLS } from '../config/setup-inputs.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
 import { remembered } from '../workspace/snapshot-facts.ts';
-import type { RunPlan } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import { layerGitOf, type Snapshot, type SnapshotInput } from '../workspace/snapshots.ts';
 
-// Raised when the same commands would leave another layer behind.
+// Raise it when the same commands would produce a different layer.
 const FORMAT = 1;
 
 export async function setupKey(input: SnapshotInput, base: Snapshot, plan: RunPlan): Promise<string> {
@@ -24,12 +24,12 @@ export async function setupKey(input: SnapshotInput, base: Snapshot, plan: RunPl
     plan.user.uid,
     plan.project.root,
     plan.host.arch,
-    plan.image === null ? toolStamps(input.world.env['PATH'] ?? '') : plan.image.id,
+    plan.image === null ? toolStamps(input.context.env['PATH'] ?? '') : plan.image.id,
   ];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 }
 
-/** Looks at every name of the commit, once for each commit. */
+/** Scans all paths of the commit, once for each commit. */
 export function findInputs(
   input: SnapshotInput,
   base: Snapshot,
@@ -42,9 +42,9 @@ export function findInputs(
 }
 
 export function inputsAmong(entries: readonly IndexEntry[], setup: EffectiveConfig['setup']): readonly string[] {
-  const fits = compilePatterns(setup.inputs ?? SETUP_INPUTS);
+  const matches = compilePatterns(setup.inputs ?? SETUP_INPUTS);
   const isInput = ({ path }: IndexEntry): boolean =>
-    fits(path, false) || (setup.inputs !== null && parents(path).some((dir) => fits(dir, true)));
+    matches(path, false) || (setup.inputs !== null && parents(path).some((dir) => matches(dir, true)));
   return entries.filter(isInput).map(({ mode, oid, path }) => `${mode} ${oid} ${path}`);
 }
 
@@ -53,7 +53,7 @@ function parents(path: string): string[] {
   return names.map((_, i) => names.slice(0, i + 1).join('/'));
 }
 
-/** Another version of Node needs other native modules. */
+/** The installed tools are part of the key: another version of Node, for example, needs other native modules. */
 function toolStamps(path: string): string[] {
   const dirs = path.split(':').filter((dir) => dir.startsWith('/'));
   return SETUP_TOOLS.flatMap((tool) => {

@@ -1,5 +1,5 @@
-// setup/setup-layer.ts: the setup layer of a project: what its setup commands add to a commit, made once and shared by all later tasks.
-// Invariant: it has its name only if every command succeeded; it covers nothing that the commit has.
+// setup/setup-layer.ts: the setup layer of a project: the files that its setup commands add to a commit, made once for all later tasks.
+// Invariant: a layer gets its name only after every command succeeded, and it hides no file of the commit.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
@@ -15,7 +15,7 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import type { RunPlan } from '../run/plan-run.ts';
+import type { RunPlan } from '../run/run-plan.ts';
 import { remembered } from '../workspace/snapshot-facts.ts';
 import { setupKey } from './setup-key.ts';
 import { layerGitOf, type Snapshot, type SnapshotInput } from '../workspace/snapshots.ts';
@@ -31,9 +31,9 @@ export async function ensureSetup(
   want: LayersWish,
 ): Promise<StoredLayer | null> {
   if (plan.config.setup.run.length === 0) return null;
-  const dir = projectLayers(input.world.stateDir, input.repository.root);
+  const dir = projectLayers(input.context.stateDir, input.repository.root);
   const key = await setupKey(input, base, plan);
-  // The second is for a commit that has something itself where the first would lie.
+  // The second name is for a commit that has its own files at paths of the first layer.
   const names = [`setup-${key}`, `setup-${key}-${input.commit}`];
   for (let waited = false; ; waited = true) {
     const known = await find(input, base, dir, names);
@@ -64,13 +64,13 @@ async function find(
     const layer = readLayer(dir, name);
     if (layer === null) break;
     if (!(await fits(input, base, layer))) continue;
-    touchLayer(layer, input.world.now());
+    touchLayer(layer, input.context.now());
     return { layer, free };
   }
   return { layer: null, free };
 }
 
-/** A commit may have files where another had none and setup has put some: those of the commit must be seen. */
+/** False if this commit has files at paths where setup, run for another commit, put its own: the commit's files must stay visible. */
 function fits(input: SnapshotInput, base: Snapshot, { name, file }: StoredLayer): Promise<boolean> {
   return remembered(base, 'fits', [name, file.roots, file.shared], async () => {
     const has = await commitHas(layerGitOf(input), input.commit, [...file.roots, ...file.shared]);
@@ -82,28 +82,28 @@ function fits(input: SnapshotInput, base: Snapshot, { name, file }: StoredLayer)
 }
 
 async function make(
-  { world, commit }: SnapshotInput,
+  { context, commit }: SnapshotInput,
   plan: RunPlan,
   prepared: PreparedLayers,
   want: LayersWish,
   at: { dir: string; name: string },
 ): Promise<StoredLayer> {
   sweepUnfinished(at.dir);
-  const place = beginLayer(at.dir);
+  const unfinished = beginLayer(at.dir);
   try {
     const [{ runSetup }, { harvest }] = await Promise.all([
       import('./setup-run.ts'),
       import('../workspace/harvest.ts'),
     ]);
-    const paths = await runSetup(world, plan, prepared, place.root, want);
+    const paths = await runSetup(context, plan, prepared, unfinished.root, want);
     const found = harvest({
       from: plan.workspace === 'overlay' ? paths.upper : paths.copy,
       base: prepared.layers,
-      to: place.files,
-      owner: world.uid === 0 ? plan.user : null,
+      to: unfinished.files,
+      owner: context.uid === 0 ? plan.user : null,
     });
-    removeTree(join(place.root, 'tasks'));
-    return finishLayer(at.dir, place.root, at.name, {
+    removeTree(join(unfinished.root, 'tasks'));
+    return finishLayer(at.dir, unfinished.root, at.name, {
       kind: 'setup',
       commit,
       layers: [at.name],
@@ -112,7 +112,7 @@ async function make(
       ...found,
     });
   } catch (error) {
-    removeTree(place.root);
+    removeTree(unfinished.root);
     throw error;
   }
 }

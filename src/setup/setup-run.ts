@@ -1,4 +1,4 @@
-// setup/setup-run.ts: a project's setup commands, run in a sandbox over a snapshot. What they leave behind is shared by every later task.
+// setup/setup-run.ts: runs a project's setup commands in a sandbox over a snapshot. Every later task shares their output.
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
@@ -8,19 +8,19 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { runClean } from '../exec/clean-run.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import type { RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-// A command that reads its input finds none. The line in front says which one runs; its mark is nobody else's.
+// Commands get an empty standard input. A marked line announces each command; the mark is random, so no command can forge it.
 const SCRIPT = `mark=$1; shift; n=0
 for command in "$@"; do
   printf '%s%s\\n' "$mark" "$n"; n=$((n + 1))
   sh -c "$command" < /dev/null || exit
 done`;
 
-/** Throws setup.failed unless every command succeeds. Returns where the workspace is; all of it is below `directory`. */
+/** Throws setup.failed unless every command succeeds. Returns the paths of the workspace, all of them below `directory`. */
 export async function runSetup(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   base: PreparedLayers,
   directory: string,
@@ -30,7 +30,7 @@ export async function runSetup(
   const paths = taskPaths(directory, 'setup');
   const mark = `ags-setup-${randomBytes(9).toString('base64url')} `;
   const reader = readOutput(mark, commands, want);
-  const outcome = await runClean(world, plan, base, paths, {
+  const outcome = await runClean(context, plan, base, paths, {
     task: want.task,
     command: ['sh', '-c', SCRIPT, 'sh', mark, ...commands],
     seconds: timeoutSeconds,
@@ -51,7 +51,7 @@ const LINE_CHARACTERS = 2000;
 interface OutputReader {
   read(sandbox: Sandbox): void;
   done(): Promise<void>;
-  /** Which command ran last. */
+  /** Index of the command that ran last. */
   command(): number;
   last(): readonly string[];
 }
@@ -92,13 +92,13 @@ function failed(
   const signal = Object.entries(constants.signals).find(([, number]) => number === outcome.exitCode - 128)?.[0];
   const how =
     outcome.ended?.replace('limits.time', 'setup.timeout') ??
-    `It ended with ${outcome.exitCode}${signal === undefined ? '' : ` (${signal})`}.`;
-  const said = lines.map((line) => `  ${visible(line)}`).join('\n');
+    `It exited with code ${outcome.exitCode}${signal === undefined ? '' : ` (${signal})`}.`;
+  const output = lines.map((line) => `  ${visible(line)}`).join('\n');
   return new AgsError(
     'setup.failed',
-    `The setup command "${visible(command)}" failed. ${how}${said === '' ? '' : `\n${said}`}`,
+    `The setup command "${visible(command)}" failed. ${how}${output === '' ? '' : `\n${output}`}`,
     {
-      hint: 'Try it: ags exec -- sh -c \'<command>\'; correct "setup" in ags.yaml. Nothing was kept, the next start tries again.',
+      hint: 'Try the command: ags exec -- sh -c \'<command>\', then correct "setup" in ags.yaml. Nothing was kept; the next start runs setup again.',
       details: { command, exitCode: outcome.exitCode, lines },
     },
   );

@@ -1,10 +1,10 @@
-// store/attacked.ts: how sandboxes fared when they were attacked, by what decides a sandbox. One small file.
+// store/attacked.ts: results of `ags doctor --attack`, by the key of each sandbox's configuration. One small file.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { remember } from '../lib/remember.ts';
 
 export interface AttackedBefore {
-  /** How many attempts were stopped or limited, and of how many. */
+  /** Attempts that were stopped or limited, and attempts in all. */
   readonly held: number;
   readonly of: number;
   readonly atMs: number;
@@ -18,7 +18,7 @@ export function keepAttacked(stateDir: string, key: string, result: AttackedBefo
   remember(fileOf(stateDir), JSON.stringify(Object.fromEntries(latest)));
 }
 
-/** Without the file, or with one that cannot be read, nothing is claimed. */
+/** A missing or unreadable file claims nothing. */
 export function readAttacked(stateDir: string): Readonly<Record<string, AttackedBefore>> {
   try {
     return JSON.parse(readFileSync(fileOf(stateDir), 'utf8')) as Record<string, AttackedBefore>;
@@ -27,7 +27,7 @@ export function readAttacked(stateDir: string): Readonly<Record<string, Attacked
   }
 }
 
-/** Of the sandbox that a task had; null: nobody has attacked one like it. */
+/** For the sandbox of a task; null: no sandbox like it was attacked. */
 export function attackedOf(taskRoot: string, key: string | undefined): AttackedBefore | null {
   return key === undefined ? null : (readAttacked(stateOf(taskRoot))[key] ?? null);
 }

@@ -1,4 +1,4 @@
-// store/bounded-log.ts: what a program prints for as long as it likes, in a file that stays small.
+// store/bounded-log.ts: a log of a program's output that stays small, however much the program prints.
 import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
 
 const LOG_BYTES = 2 * 2 ** 20;
@@ -7,11 +7,11 @@ export interface BoundedLog extends Disposable {
   append(text: string): void;
 }
 
-/** The end of what was printed is kept: the latest megabytes, and at most as many before them. */
+/** Keeps the end of the output: the latest megabytes, and at most as many before them. */
 export function openBoundedLog(path: string): BoundedLog {
   let fd = openSync(path, 'w', 0o600);
   let bytes = 0;
-  // A descriptor that was given back may be somebody else's by now.
+  // After a close, the descriptor's number may belong to another file.
   const close = (): void => {
     if (fd >= 0) closeSync(fd);
     fd = -1;
@@ -33,12 +33,12 @@ export function openBoundedLog(path: string): BoundedLog {
   };
 }
 
-/** The last part of what it printed. `cut`: there was more. */
+/** The last part of the output. `cut`: there was more. */
 export function readBoundedLog(path: string, maxBytes: number): { text: string; cut: boolean } {
   const now = readEnd(path, maxBytes);
-  const room = maxBytes - now.bytes.length;
+  const rest = maxBytes - now.bytes.length;
   const before =
-    room > 0 ? readEnd(`${path}.before`, room) : { bytes: Buffer.alloc(0), cut: existsSync(`${path}.before`) };
+    rest > 0 ? readEnd(`${path}.before`, rest) : { bytes: Buffer.alloc(0), cut: existsSync(`${path}.before`) };
   return { text: Buffer.concat([before.bytes, now.bytes]).toString('utf8'), cut: now.cut || before.cut };
 }
 

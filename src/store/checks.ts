@@ -1,5 +1,5 @@
-// store/checks.ts: the last checks of a task: checks.json, and in the directory beside it what each of them printed.
-// Invariant: checks that somebody was killed over are never said to run.
+// store/checks.ts: the last checks of a task: checks.json, and a directory beside it with the output of each.
+// Invariant: checks whose process was killed are never reported as running.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ChecksFile } from '../protocol/checks.ts';
@@ -10,7 +10,7 @@ import type { TaskPaths } from './layout.ts';
 
 type Paths = Pick<TaskPaths, 'checks' | 'checksDir'>;
 
-/** null: there were none, or their file cannot be read. */
+/** null: no checks, or their file cannot be read. */
 export function readChecks({ checks }: Pick<TaskPaths, 'checks'>): ChecksFile | null {
   const file = parse(checks);
   if (file === null || file.state !== 'running' || isAlive(file.runner)) return file;
@@ -34,7 +34,7 @@ function parse(path: string): ChecksFile | null {
   }
 }
 
-/** False: the task is gone. */
+/** False: the task no longer exists. */
 export function writeChecks({ checks }: Pick<TaskPaths, 'checks'>, file: ChecksFile): boolean {
   try {
     replaceFile(checks, `${JSON.stringify(file)}\n`, { durable: file.state !== 'running' });
@@ -45,12 +45,12 @@ export function writeChecks({ checks }: Pick<TaskPaths, 'checks'>, file: ChecksF
   }
 }
 
-/** There is no result: for one that cannot be written, in place of a record that goes on saying that they run. */
+/** Removes the result. Used when a new state cannot be written, so that no file claims that checks still run. */
 export function dropChecks({ checks }: Pick<TaskPaths, 'checks'>): void {
   rmSync(checks, { force: true });
 }
 
-/** An empty place for what they print. */
+/** An empty directory for their output. */
 export function makeChecksDir({ checksDir }: Paths): void {
   rmSync(checksDir, { recursive: true, force: true });
   mkdirSync(checksDir, { mode: 0o700 });

@@ -1,7 +1,7 @@
-// store/credentials.ts: the user's credentials for agents, one for each agent, shared by all tasks.
-// <stateDir>/credentials (0700) holds <agent>.json, which says what it is, and <agent>.value with the key alone, or
-// <agent>.tokens with those of a log-in (0600 each).
-// Invariant: each file is replaced whole, and is on the disk before anybody is told so. What <agent>.json does not name does not count.
+// store/credentials.ts: the user's credentials for agents, one per agent, shared by all tasks.
+// <stateDir>/credentials (0700) holds <agent>.json, which describes it, and <agent>.value with only the key, or
+// <agent>.tokens with the tokens of a log-in (0600 each).
+// Invariant: each file is replaced whole, and is on the disk before success is reported. A file that <agent>.json does not name is ignored.
 import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -9,25 +9,25 @@ import { replaceFile } from '../lib/files.ts';
 
 export type CredentialKind = 'api-key' | 'token' | 'login';
 
-/** Nothing in here is secret but, perhaps, its last four characters. */
+/** Not secret, except perhaps the last four characters. */
 export interface Credential {
   readonly agent: string;
   readonly kind: CredentialKind;
   readonly kept: 'file' | 'keychain';
-  /** The last characters, by which people tell keys apart. */
+  /** The last characters, by which users recognise a key. */
   readonly ending: string;
   readonly since: string;
-  /** The one host it is for: an agent may know keys of several. */
+  /** The one host it is for; an agent may use keys of several hosts. */
   readonly host: string;
 }
 
-/** Of a log-in. */
+/** Tokens of a log-in. */
 export interface Tokens {
   readonly access: string;
   readonly refresh: string | null;
-  /** null: it does not say. */
+  /** null: unknown. */
   readonly expiresAtMs: number | null;
-  /** The server has said that it will not renew them again. */
+  /** The server has refused to renew them. */
   readonly refused?: boolean;
 }
 
@@ -46,12 +46,12 @@ export function credentialFiles(stateDir: string, agent: string): CredentialFile
   return { about: at('json'), value: at('value'), tokens: at('tokens') };
 }
 
-/** In the keychain of the user's session. */
+/** The entry in the keychain of the user's session. */
 export function keychainEntry(agent: string): string {
   return `ags/${agent}`;
 }
 
-/** null: there is none. */
+/** null: no credential. */
 export function readCredential(stateDir: string, agent: string): Credential | null {
   const { about } = credentialFiles(stateDir, agent);
   if (!existsSync(about)) return null;
@@ -77,7 +77,7 @@ export function writeCredential(stateDir: string, credential: Credential, secret
   if (typeof secret === 'string') replaceFile(files.value, secret, { durable: true });
   if (secret !== null && typeof secret !== 'string') writeTokens(files.tokens, secret);
   replaceFile(files.about, `${JSON.stringify(credential)}\n`, { durable: true });
-  // What the earlier one had and this one has not.
+  // Removes parts of the earlier credential that this one does not have.
   if (typeof secret !== 'string') rmSync(files.value, { force: true });
   if (secret === null || typeof secret === 'string') rmSync(files.tokens, { force: true });
   syncDirectory(dir);
@@ -93,7 +93,7 @@ export function writeTokens(path: string, tokens: Tokens): void {
   replaceFile(path, `${JSON.stringify(tokens)}\n`, { durable: true });
 }
 
-/** null: somebody has removed them. */
+/** null: they were removed. */
 export function readTokens(path: string, agent: string): Tokens | null {
   if (!existsSync(path)) return null;
   const { access, refresh, expiresAtMs, refused } = JSON.parse(readText(path)) as Partial<Record<string, unknown>>;
@@ -106,12 +106,12 @@ export function readTokens(path: string, agent: string): Tokens | null {
   };
 }
 
-/** Whoever else can read or write it has it, or has put it there. */
+/** Refuses a file that other users can read or write: they may have read it, or may have put it there. */
 function readText(path: string): string {
   const { mode, uid } = statSync(path);
   if ((mode & 0o077) !== 0 || (uid !== process.geteuid?.() && uid !== 0))
     throw new AgsError('state.damaged', `${path} can be read or changed by others.`, {
-      hint: `Make it yours alone: chmod 600 ${path}`,
+      hint: `Restrict it to yourself: chmod 600 ${path}`,
     });
   return readFileSync(path, 'utf8');
 }
@@ -120,7 +120,7 @@ function damaged(path: string, agent: string): AgsError {
   return new AgsError('state.damaged', `${path} cannot be read.`, { hint: `Sign in again: ags auth ${agent}` });
 }
 
-// A new name is on the disk only when its directory is.
+// A new file name is durable only after its directory is synced.
 function syncDirectory(dir: string): void {
   const fd = openSync(dir, 'r');
   try {

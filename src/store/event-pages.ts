@@ -2,7 +2,7 @@
 // and without reading the rest.
 // Invariant: every event that is asked for comes once and in order; no more than one piece is in memory, however long the log.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
-import type { EventLine } from './events.ts';
+import type { EventLine } from '../protocol/event.ts';
 
 export interface EventPage {
   readonly events: readonly EventLine[];

@@ -14,18 +14,10 @@ import {
   readSync,
   writeSync,
 } from 'node:fs';
-
-export interface EventLine {
-  readonly seq: number;
-  readonly at: string;
-  readonly task: string;
-  readonly type: string;
-  readonly prev: string;
-  readonly [field: string]: unknown;
-}
+import type { EventLine, TaskEvent } from '../protocol/event.ts';
 
 export interface EventLog extends Disposable {
-  append(event: { type: string; [field: string]: unknown }): EventLine | null;
+  append(event: TaskEvent): EventLine | null;
   /** Everything appended so far survives a power cut. */
   sync(): void;
 }
@@ -41,10 +33,10 @@ export function openEvents(file: string, task: string, now: () => Date): EventLo
   // A line cut short by a power cut is not a line: the chain goes on from the last whole one.
   if (fstatSync(fd).size > end.bytes) ftruncateSync(fd, end.bytes);
 
-  function write(event: { type: string; [field: string]: unknown }): EventLine {
+  function write(event: TaskEvent): EventLine {
     if (fstatSync(fd).size !== end.bytes) end = findEnd(fd);
     const { type, ...fields } = event;
-    const line = { seq: end.seq + 1, at: now().toISOString(), task, type, ...fields, prev: end.digest };
+    const line = { seq: end.seq + 1, at: now().toISOString(), task, type, ...fields, prev: end.digest } as EventLine;
     const text = JSON.stringify(line);
     const bytes = Buffer.from(`${text}\n`);
     try {
@@ -79,13 +71,9 @@ export function openEvents(file: string, task: string, now: () => Date): EventLo
 /** An agent can talk for as long as it runs; its own words are in its own log (agent.log), whole. */
 const MAX_BYTES = 256 * 2 ** 20;
 
-export function appendEvent(
-  file: string,
-  event: { task: string; type: string; at: Date; [field: string]: unknown },
-): EventLine {
-  const { at, task, ...rest } = event;
+export function appendEvent(file: string, { task, at }: { task: string; at: Date }, event: TaskEvent): void {
   using log = openEvents(file, task, () => at);
-  return log.append(rest) as EventLine;
+  log.append(event);
 }
 
 /** The events, and the sequence number of the first one that does not fit the chain. */

@@ -3,7 +3,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { followFile, type FileFollower } from '../lib/stream/follow-file.ts';
 import { createLines } from '../lib/stream/lines.ts';
 import { pause } from '../lib/process/pause.ts';
-import type { EventLine } from './events.ts';
+import type { EventLine } from '../protocol/event.ts';
 
 /** Calls for every event after `after`, until the signal, or until `isOver` when all that is there was read. The file may come into being later. */
 export async function followEvents(

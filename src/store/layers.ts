@@ -1,6 +1,6 @@
-// store/layers.ts: where the layers of a project are, and which of them count.
-// Invariant: a layer has its name only when it is complete; whatever else lies there counts for nothing. One that was made just
-// before the machine went down may have lost contents that were never on the disk: it does not count either.
+// store/layers.ts: the stored layers of a project.
+// Invariant: a layer gets its name only when it is complete; anything else in the directory is ignored. A layer that was made
+// just before a crash of the machine may have lost contents that were not on the disk yet; it is ignored too.
 import { spawn } from 'node:child_process';
 import {
   existsSync,
@@ -19,20 +19,20 @@ import { removeTree } from '../lib/files.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { shortHash } from '../lib/short-hash.ts';
 
-/** What `layer.json` says. */
+/** The content of `layer.json`. */
 export interface LayerFile {
   readonly version: 1;
   readonly kind: 'base' | 'setup' | 'data';
-  /** Of a base: the commit, and the names of the layers it stands on, topmost first, its own among them unless it is empty. */
+  /** For a base: the commit, and the names of its layers, topmost first, including its own unless that is empty. */
   readonly commit: string;
   readonly layers: readonly string[];
-  /** Entries of the index; changes are counted in `changed`, all of them in a layer that is whole. */
+  /** Entries of the index; `changed` counts the changes, in a full layer all entries. */
   readonly entries: number;
   readonly changed: number;
-  /** Of a setup layer: what it adds to the tree, and directories it shares with it. */
+  /** For a setup layer: the paths it adds to the tree, and the directories it shares with the tree. */
   readonly roots: readonly string[];
   readonly shared: readonly string[];
-  /** The boot in which it was made. */
+  /** The ID of the boot in which it was made. */
   readonly boot: string;
 }
 
@@ -49,7 +49,7 @@ export function layersDir(stateDir: string): string {
   return join(stateDir, 'layers');
 }
 
-/** Of one project; a short hash may be another's, so its path is part of every name that is looked up. */
+/** The directory of one project. Another project may have the same short hash, so the path is part of every looked-up name. */
 export function projectLayers(stateDir: string, project: string): string {
   return join(layersDir(stateDir), shortHash(project));
 }
@@ -57,7 +57,7 @@ export function projectLayers(stateDir: string, project: string): string {
 const MAKING = '.new-';
 const REMOVING = '.removing-';
 
-/** null: it is not there, or does not count. */
+/** null: missing, or not usable. */
 export function readLayer(dir: string, name: string): StoredLayer | null {
   const root = join(dir, name);
   try {
@@ -78,12 +78,12 @@ export function listLayers(dir: string): StoredLayer[] {
     .flatMap((name) => readLayer(dir, name) ?? []);
 }
 
-/** Whoever removes old layers looks at this time. */
+/** Cleanup removes old layers by this time. */
 export function touchLayer(layer: Pick<StoredLayer, 'root'>, now: Date): void {
   utimesSync(join(layer.root, 'used'), now, now);
 }
 
-/** A place to make a layer in. Its name is nobody else's: a program of a maker that was killed may still be writing in another. */
+/** A directory to make a layer in. Its name is unique: a program of a killed maker may still write to another one. */
 export function beginLayer(dir: string): { root: string; files: string; index: string } {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const root = mkdtempSync(join(dir, `${MAKING}${process.pid}-`));
@@ -102,7 +102,7 @@ export function finishLayer(
   writeFileSync(join(made, 'layer.json'), JSON.stringify(whole), { mode: 0o600 });
   writeFileSync(join(made, 'used'), '', { mode: 0o600 });
   const root = join(dir, name);
-  // What has the name does not count, or nobody would have made it again.
+  // An existing directory of this name is not usable; otherwise the layer would not have been made again.
   discard(root);
   renameSync(made, root);
   markWhenSynced(root);
@@ -111,13 +111,13 @@ export function finishLayer(
   return stored;
 }
 
-/** Removes it so that at no moment a part of it has its name. */
+/** Removes it so that no partial layer ever has its name. */
 export function discard(root: string): void {
   const going = putAside(root);
   if (going !== null) removeTree(going);
 }
 
-/** Its name is free at once; whoever waits need not wait for the disk. */
+/** Frees the name at once and removes the files in the background. */
 export function discardLater(root: string): void {
   const going = putAside(root);
   if (going === null) return;
@@ -132,13 +132,13 @@ function putAside(root: string): string | null {
   return going;
 }
 
-/** null: somebody else makes or removes layers of this project. */
+/** null: another process makes or removes layers of this project. */
 export function lockLayers(dir: string): Disposable | null {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return tryLock(join(dir, 'lock'));
 }
 
-/** What cannot be removed now, because a program of a maker that was killed still writes there, is for the next one. */
+/** A program of a killed maker may still write there; such a directory is left for the next sweep. */
 export function sweepUnfinished(dir: string): void {
   for (const path of unfinishedLayers(dir)) {
     try {
@@ -149,7 +149,7 @@ export function sweepUnfinished(dir: string): void {
   }
 }
 
-/** What makers and removers that were killed have left. */
+/** Leftovers of killed makers and removers. */
 export function unfinishedLayers(dir: string): string[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir)
@@ -161,7 +161,7 @@ function makerOf(name: string): string {
   return name.slice(MAKING.length).split('-')[0] ?? '';
 }
 
-// Takes as long as the disk needs; nobody waits for it.
+// Takes as long as the disk needs; no caller waits for it.
 function markWhenSynced(root: string): void {
   inBackground('sync -f "$1" && : > "$1/synced"', root);
 }

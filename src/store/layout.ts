@@ -1,4 +1,4 @@
-// store/layout.ts: where things are in the state directory. The directory of a task is complete: it can be carried away whole.
+// store/layout.ts: paths in the state directory. A task's directory is complete and can be moved as a whole.
 import { join } from 'node:path';
 
 export interface TaskPaths {
@@ -16,16 +16,16 @@ export interface TaskPaths {
   readonly git: string;
   /** The project's files in copy mode. */
   readonly copy: string;
-  /** Bare repository with what was captured. */
+  /** Bare repository with captured work. */
   readonly staging: string;
   readonly journal: string;
-  /** Of agents alone: what the agent printed, word for word. */
+  /** Only for agents: the agent's output, word for word. */
   readonly agentLog: string;
-  /** What the runner itself had to say when it could say it nowhere else. */
+  /** Messages of the runner that it could not report elsewhere. */
   readonly runnerLog: string;
-  /** Messages for the agent that it has not had yet, one file each. */
+  /** Messages that the agent has not received yet, one file each. */
   readonly inbox: string;
-  /** The last checks, and what they printed. */
+  /** The last checks, and their output. */
   readonly checks: string;
   readonly checksDir: string;
   readonly checksLock: string;
@@ -68,5 +68,5 @@ export function taskPaths(stateDir: string, id: string): TaskPaths {
   };
 }
 
-/** In the home and in /tmp, with the process in their names, while `ags doctor --attack` runs: what is left of one that was killed is known. */
+/** Prefix, followed by the process ID, of files in the home and in /tmp while `ags doctor --attack` runs; identifies leftovers. */
 export const STAGE_PREFIX = '.ags-attack-';

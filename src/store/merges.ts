@@ -1,5 +1,5 @@
-// store/merges.ts: the merges of a repository, in order, and the one that is under way.
-// Invariant: what is about to be done is on disk before the first thing changes, and is removed after the last.
+// store/merges.ts: the merges of a repository, in order, and the pending one.
+// Invariant: a pending merge is on disk before its first change, and is removed after its last.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ export interface MergeRecord {
   readonly from: string;
   readonly to: string;
   readonly at: string;
-  /** Everything of the task was taken. */
+  /** The merge took everything of the task. */
   readonly whole: boolean;
-  /** Of a merge: all that the branch has of this run since, as a tree in the staging of the task. */
+  /** For a merge: everything of this run that the branch now has, as a tree in the staging repository of the task. */
   readonly taken?: { readonly run: number; readonly tree: string };
-  /** Of an undo: the number of the merge that it took back. */
+  /** For an undo: the number of the merge it undoes. */
   readonly undoes?: number;
 }
 
@@ -34,12 +34,12 @@ export interface IndexStep {
   readonly after: { readonly mode: string; readonly oid: string } | null;
 }
 
-/** One move of a branch, with the work tree in which it is checked out, if it is. */
+/** One move of a branch, with the work tree that has it checked out, if any. */
 export interface PendingMove {
   readonly record: MergeRecord;
   readonly workTree: { readonly path: string; readonly gitDir: string } | null;
   readonly index: readonly IndexStep[];
-  /** The directory, of this move alone, with copies of the files that are being replaced. */
+  /** A directory, for this move only, with copies of the files to be replaced. */
   readonly files: string;
 }
 
@@ -58,7 +58,7 @@ export function mergePaths(stateDir: string, commonDir: string): MergePaths {
   return mergesAt(join(mergesDir(stateDir), key));
 }
 
-/** Of every repository that has something under way. */
+/** Every repository with a pending merge. */
 export function pendingMerges(stateDir: string): MergePaths[] {
   const dir = mergesDir(stateDir);
   if (!existsSync(dir)) return [];
@@ -87,14 +87,14 @@ export function writePending({ pending }: MergePaths, move: PendingMove): void {
   replaceFile(pending, JSON.stringify(move), { durable: true });
 }
 
-/** A place for one move, or for what is computed for it; what is left of it is removed with the next `clearPending`. */
+/** A directory for one move, or for computing it; the next `clearPending` removes leftovers. */
 export function makePlace({ root }: MergePaths): string {
   return mkdtempSync(join(root, PLACE));
 }
 
 const PLACE = 'place-';
 
-/** What is under way no longer is. Then nobody needs the places any more, nor what others were killed over. */
+/** Ends the pending merge and removes all move directories, also those of killed processes. */
 export function clearPending({ root, pending }: MergePaths): void {
   rmSync(pending, { force: true });
   for (const name of readdirSync(root))
@@ -110,13 +110,13 @@ export function readMerges({ root }: MergePaths): NumberedMerge[] {
     .map((name) => ({ ...(read(join(root, name)) as MergeRecord), number: Number.parseInt(name, 10) }));
 }
 
-/** Merges that were not taken back. */
+/** Merges that were not undone. */
 export function standing(merges: readonly NumberedMerge[]): NumberedMerge[] {
   const undone = new Set(merges.map((one) => one.undoes));
   return merges.filter((one) => one.kind === 'merge' && !undone.has(one.number));
 }
 
-/** The same one again, after a crash between this and the next step, is not added twice. */
+/** Ignores a repeated record: a crash can come between this step and the next. */
 export function addMerge(paths: MergePaths, record: MergeRecord): void {
   const last = readMerges(paths).at(-1);
   if (last?.at === record.at && last.to === record.to && last.ref === record.ref) return;
@@ -128,6 +128,9 @@ function read(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw new AgsError('state.damaged', `${file} cannot be read.`, { hint: 'Look at it, then remove it.', cause });
+    throw new AgsError('state.damaged', `${file} cannot be read.`, {
+      hint: `Inspect it, then remove it: rm ${file}`,
+      cause,
+    });
   }
 }

@@ -1,5 +1,5 @@
-// store/network-log-reader.ts: the log of the network (network-log.ts) read back, at once or while it is written.
-// Invariant: what comes after a line that does not fit the chain is left out, and the damage is reported.
+// store/network-log-reader.ts: reads the network log (network-log.ts), at once or while it grows.
+// Invariant: everything after a line that breaks the chain is left out, and the damage is reported.
 import { hash } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import type { Decision } from '../protocol/network.ts';
@@ -10,9 +10,9 @@ import type { NetworkRun } from './network-log.ts';
 export interface NetworkRecord {
   readonly run: NetworkRun | null;
   readonly decisions: readonly Decision[];
-  /** Decisions that were not written down. */
+  /** Number of decisions that were not written. */
   readonly lost: number;
-  /** The number of the first line that does not fit the chain; what follows it is left out. */
+  /** The number of the first line that breaks the chain; later lines are left out. */
   readonly brokenAt: number | null;
 }
 
@@ -23,7 +23,7 @@ export function readNetworkLog(file: string): NetworkRecord {
   return reader.end();
 }
 
-/** Whose log it is, without reading the rest. */
+/** The run of a log, without reading the rest. */
 export function readNetworkRun(file: string): NetworkRun | null {
   const reader = createReader();
   const chunk = Buffer.alloc(MAX_HEAD);
@@ -36,12 +36,12 @@ export function readNetworkRun(file: string): NetworkRun | null {
   return reader.run();
 }
 
-/** More than the longest path, in escapes, takes. */
+/** Longer than the longest escaped path. */
 const MAX_HEAD = 64 * 1024;
 
 /**
- * Calls for every decision, from the first one on, until the signal; the file may come into being later. What comes back is
- * the number of the first line that does not fit the chain: nothing after it can be believed, so following ends there.
+ * Calls for every decision from the first on, until the signal; the file may appear later. Returns the number of the first line
+ * that breaks the chain: nothing after it can be trusted, so following ends there.
  */
 export async function followNetworkLog(
   file: string,
@@ -55,7 +55,7 @@ export async function followNetworkLog(
       follower.readOn();
       await pause(FOLLOW_MS, signal);
     }
-    // What was written between the last look and the end.
+    // Lines written between the last read and the end.
     follower.readOn();
     return reader.brokenAt();
   } finally {
@@ -66,18 +66,18 @@ export async function followNetworkLog(
 const FOLLOW_MS = 100;
 
 export interface NetworkFollower {
-  /** Every decision since the last time. */
+  /** Reports every decision since the last call. */
   readOn(): void;
   close(): void;
 }
 
-/** The same, for whoever looks when it suits them. */
+/** The same, for a caller that polls. */
 export function createNetworkReader(file: string, onDecision: (decision: Decision) => void): NetworkFollower {
   const reader = createReader(onDecision);
   return followFile(file, (chunk) => reader.push(chunk));
 }
 
-/** Takes the bytes of a log in pieces, cut anywhere. */
+/** Accepts the bytes of a log in arbitrary pieces. */
 function createReader(onDecision?: (decision: Decision) => void): {
   push(bytes: Buffer): void;
   run(): NetworkRun | null;
@@ -108,7 +108,7 @@ function createReader(onDecision?: (decision: Decision) => void): {
     seq += 1;
     if (line === null || line.seq !== seq || line.prev !== previous) {
       brokenAt = seq;
-      // This line, or the one before it, is not what was written: neither is believed.
+      // Either this line or the one before it was altered, so neither counts.
       if (line?.seq === seq) decisions.pop();
       return;
     }
@@ -123,7 +123,7 @@ function createReader(onDecision?: (decision: Decision) => void): {
     }
   }
 
-  // A last line that a power cut has cut short is no line, and no damage.
+  // A last line that a power cut has truncated is neither a line nor damage.
   function end(): NetworkRecord {
     const text = held.toString('utf8');
     if (parse(text) !== null) take(text);

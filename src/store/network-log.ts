@@ -1,7 +1,7 @@
-// store/network-log.ts: what was decided about each connection of a run, in order. One file per run, append only; each line
-// has a number and the hash of the line before it, so that a line changed or removed later shows.
-// Invariant: one decision is one line, whatever an agent put into a name: JSON leaves no line break in it. What could not be
-// written is counted, and the count is a line too.
+// store/network-log.ts: the decisions about connections of a run, in order. One append-only file per run; each line has a
+// number and the hash of the line before it, so that a later change or removal is detected.
+// Invariant: one decision is one line, whatever an agent puts into a name, because JSON escapes line breaks. Decisions that
+// could not be written are counted, and the count is a line too.
 // Loads node:crypto, so import this file only when the first decision is made.
 import { hash } from 'node:crypto';
 import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, writeSync } from 'node:fs';
@@ -18,13 +18,13 @@ export interface NetworkRun {
 export interface NetworkLog {
   append(decision: Decision): void;
   flush(): void;
-  /** What is still to be written is written. Nothing may be appended afterwards. */
+  /** Writes all buffered lines. Nothing may be appended afterwards. */
   close(): void;
-  /** Why the log could not be written the last time it was tried: "ENOSPC"; null: all is well. */
+  /** The error of the last failed write, "ENOSPC" for example; null: none. */
   trouble(): string | null;
 }
 
-/** Nothing is made before the first decision. */
+/** Creates no file before the first decision. */
 export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
   let waiting: Decision[] = [];
   let unwritten = Buffer.alloc(0);
@@ -39,7 +39,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
   function append(decision: Decision): void {
     waiting.push(decision);
     if (waiting.length >= MAX_WAITING) flush();
-    // It does not keep the process alive: whoever ends the run closes the log.
+    // The timer does not keep the process alive: the runner closes the log.
     else timer ??= setTimeout(flush, COLLECT_MS).unref();
   }
 
@@ -66,7 +66,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
     return lines;
   }
 
-  // What stands last in a line counts, whatever stands before it.
+  // Our fields come last, and in JSON the last of equal keys counts.
   function lineOf(type: 'run' | 'decision' | 'lost', item: object): Buffer {
     seq += 1;
     const line = `${JSON.stringify(item).slice(0, -1)},"type":"${type}","seq":${seq},"prev":"${previous}"}`;
@@ -74,7 +74,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
     return Buffer.from(`${line}\n`);
   }
 
-  // A full disk must not end the run that is being logged: what is left is tried again with the next lines.
+  // A full disk must not end the logged run: unwritten lines are tried again with the next ones.
   function write(): void {
     try {
       if (fd < 0) fd = create(file);
@@ -104,7 +104,7 @@ export function openNetworkLog(file: string, run: NetworkRun): NetworkLog {
 
 const COLLECT_MS = 50;
 const MAX_WAITING = 4096;
-/** An agent can try to connect for as long as it runs; its tries must not fill the disk, nor our memory. */
+/** An agent can try to connect as long as it runs; the log must fill neither the disk nor our memory. */
 const MAX_BYTES = 64 * 2 ** 20;
 const MAX_UNWRITTEN = 4 * 2 ** 20;
 
@@ -124,7 +124,7 @@ export function networkLogFile(stateDir: string, task: string, startedAtMs: numb
   return join(networkDir(stateDir), `${task}-${startedAtMs}.jsonl`);
 }
 
-/** The latest first. */
+/** Latest first. */
 export function listNetworkLogs(stateDir: string): NetworkLogFile[] {
   const dir = networkDir(stateDir);
   return (existsSync(dir) ? readdirSync(dir) : [])
@@ -138,7 +138,7 @@ export function listNetworkLogs(stateDir: string): NetworkLogFile[] {
 const KEPT_MS = 30 * 86_400_000;
 const KEPT = 200;
 
-/** Those of them that nobody is expected to ask for again. */
+/** Logs that are old enough to remove. */
 export function oldNetworkLogs(stateDir: string, nowMs: number): NetworkLogFile[] {
   return listNetworkLogs(stateDir).filter(({ startedAtMs }, i) => i >= KEPT || nowMs - startedAtMs > KEPT_MS);
 }

@@ -1,4 +1,4 @@
-// store/service-files.ts: what a run says of its services, for whoever looks on: one file with their states, one log for each.
+// store/service-files.ts: the public state of a run's services: one file with their states, one log each.
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceStatus } from '../protocol/service.ts';
@@ -12,7 +12,7 @@ export function writeServices(paths: Paths, services: readonly ServiceStatus[]):
   replaceFile(stateFile(paths), JSON.stringify({ version: 1, services }));
 }
 
-/** Empty: the run has none, or has not come to them yet. */
+/** Empty: the run has no services, or has not started them yet. */
 export function readServices(paths: Paths): readonly ServiceStatus[] {
   const file = stateFile(paths);
   if (!existsSync(file)) return [];
@@ -23,12 +23,12 @@ export function stateFile({ services }: Paths): string {
   return join(services, 'state.json');
 }
 
-/** Made harmless before it is written. */
+/** The runner sanitizes the log before writing it. */
 export function serviceLog(paths: Paths, name: string): string {
   return join(servicePlace(paths, name).root, 'service.log');
 }
 
-/** The directories of a service's own sandbox; its data is in `upper` or in `copy`. */
+/** The directories of a service's sandbox; its data is in `upper` or in `copy`. */
 export function servicePlace({ services }: Paths, name: string): TaskPaths {
   return taskPaths(services, name);
 }

@@ -1,4 +1,4 @@
-// store/task-lock.ts: whoever changes a task keeps it to itself meanwhile. A task may have been removed since it was found.
+// store/task-lock.ts: a lock for changes to a task. The task may have been removed since it was found.
 import { AgsError } from '../protocol/errors.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -14,7 +14,7 @@ export function lockTask(paths: TaskPaths): Disposable | 'busy' | 'gone' {
   }
 }
 
-/** Throws where somebody else works on it, or where it is no longer there. */
+/** Throws if another process works on the task, or if it no longer exists. */
 export function holdTask({ task, paths }: StoredTask): Disposable {
   const lock = lockTask(paths);
   if (lock === 'busy') throw taskBusy(task.name);

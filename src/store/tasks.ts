@@ -1,4 +1,4 @@
-// store/tasks.ts: task and run files. `read…` validates what it finds (and so loads zod); writing does not.
+// store/tasks.ts: task and run files. `read…` validates them and so loads zod; writing does not.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -11,15 +11,15 @@ export interface StoredTask {
   readonly task: TaskFile;
   readonly run: RunFile;
   readonly paths: TaskPaths;
-  /** The runner is alive. Otherwise a state of `running` means that it was killed. */
+  /** The runner is alive. If not, a state of `running` means that the runner was killed. */
   readonly live: boolean;
 }
 
-/** Tasks on their way in and on their way out; no task's name begins with a dot. */
+/** Prefixes of tasks that are being created or removed; no task's name begins with a dot. */
 export const MAKING = '.new-';
 export const REMOVING = '.removing-';
 
-/** Makes the task's directory under a name nobody else has, with its files in it: there never is a task without them. */
+/** Creates the task's directory under a free name, with its files: a task never exists without them. */
 export function createTask(
   stateDir: string,
   nextId: () => string,
@@ -39,7 +39,7 @@ export function createTask(
   }
 }
 
-/** A directory that is no task yet; what is left of it is removed by `ags cleanup`. */
+/** A directory that is not a task yet; `ags cleanup` removes leftovers. */
 export function beginTask(stateDir: string): TaskPaths {
   mkdirSync(tasksDir(stateDir), { recursive: true, mode: 0o700 });
   const making = taskPaths(stateDir, `${MAKING}${process.pid}-${Math.random().toString(36).slice(2)}`);
@@ -47,7 +47,7 @@ export function beginTask(stateDir: string): TaskPaths {
   return making;
 }
 
-/** The directory becomes the task, in one step. null: another task has the name. */
+/** Turns the directory into the task, in one step. null: another task has the name. */
 export function finishTask(
   stateDir: string,
   making: TaskPaths,
@@ -55,7 +55,7 @@ export function finishTask(
   { task, run }: { task: TaskFile; run: RunFile },
 ): TaskPaths | null {
   const paths = taskPaths(stateDir, id);
-  // Nobody reads them before they are in place.
+  // No process reads these files before the rename.
   writeFileSync(making.task, fileText(task), { mode: 0o600 });
   writeFileSync(making.run, fileText(run), { mode: 0o600 });
   return moveInPlace(making.root, paths.root) ? paths : null;
@@ -93,7 +93,7 @@ export async function readTask(stateDir: string, id: string): Promise<StoredTask
     const run = RunFile.parse(JSON.parse(readFileSync(paths.run, 'utf8')));
     return { task, run, paths, live: isAlive(run.runner) };
   } catch (cause) {
-    // It has just been removed.
+    // It was removed just now.
     if (!existsSync(paths.run)) return null;
     throw new AgsError('state.damaged', `The files of task ${id} cannot be read.`, {
       hint: `Look at ${paths.root}, or remove it: ags rm ${id}`,
@@ -106,7 +106,7 @@ export function taskIds(stateDir: string): string[] {
   return existsSync(tasksDir(stateDir)) ? readdirSync(tasksDir(stateDir)).toSorted() : [];
 }
 
-/** Out of sight in one step, before the slow part starts: what is cut off there is finished by `ags cleanup`. */
+/** Hides the task in one step before the slow removal; `ags cleanup` finishes an interrupted one. */
 export function removeTask(paths: TaskPaths): void {
   const out = join(dirname(paths.root), `${REMOVING}${basename(paths.root)}`);
   removeTree(out);
@@ -114,7 +114,7 @@ export function removeTask(paths: TaskPaths): void {
   tryRemoveTree(out);
 }
 
-/** What a text becomes as a name: small letters, digits, hyphens. */
+/** A name made from a text: lower-case letters, digits, hyphens. */
 export function slug(text: string, length = 40): string {
   return (
     text

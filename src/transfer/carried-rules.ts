@@ -1,5 +1,5 @@
-// transfer/carried-rules.ts: the rules that a task takes along: what it was allowed on one machine, and what of that is a question on the next.
-// Invariant: what comes with a file gives no right. Only what narrows holds without a yes.
+// transfer/carried-rules.ts: the rules in an export file: which rights the task had on one machine, and which of them the next must approve.
+// Invariant: an imported file grants no right. Only rules that restrict apply without approval.
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { CarriedRules } from '../protocol/export.ts';
@@ -9,9 +9,9 @@ import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { flagLayer } from '../config/flags.ts';
 import { loadConfig } from '../config/load.ts';
 import { refusedFile } from './import-read.ts';
-import { configInput, type World } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
 
-/** Variables and paths of the machine, and where secrets are, stay where they are. */
+/** Leaves out variables, paths of this machine, and the sources of secrets. */
 export function rulesOf(config: EffectiveConfig, flags: ConfigFlags): CarriedRules {
   const { mode, rules } = config.network;
   const texts = (action: 'allow' | 'deny'): string[] => [
@@ -30,17 +30,17 @@ export function rulesOf(config: EffectiveConfig, flags: ConfigFlags): CarriedRul
 }
 
 export interface RuleWishes {
-  /** What would be granted, one line for each; none: nothing has to be asked. */
+  /** The rights that need approval, one line each; empty if none do. */
   readonly asks: readonly string[];
-  /** With everything, and with what narrows alone. */
+  /** The flags with every right, and with restrictions only. */
   readonly all: ConfigFlags;
   readonly narrow: ConfigFlags;
   readonly config: EffectiveConfig;
 }
 
-/** `project` need not be there yet. */
-export async function judgeRules(world: World, project: string, rules: CarriedRules): Promise<RuleWishes> {
-  const { config, at } = await configHere(world, project);
+/** `project` need not exist yet. */
+export async function judgeRules(context: HostContext, project: string, rules: CarriedRules): Promise<RuleWishes> {
+  const { config, at } = await configHere(context, project);
   const known = new Set(config.network.rules.map((rule) => `${rule.action} ${formatRule(rule)}`));
   const fresh = (action: 'allow' | 'deny'): string[] => rules[action].filter((text) => !known.has(`${action} ${text}`));
   const list = (name: 'tcp' | 'publish' | 'reveal' | 'envPass'): Partial<ConfigFlags> =>
@@ -69,22 +69,22 @@ export async function judgeRules(world: World, project: string, rules: CarriedRu
   }
 }
 
-/** Before the user has looked at what a project's own file wants, their own configuration is what counts. */
+/** Until the user has approved the project's own configuration file, only the user's configuration counts. */
 async function configHere(
-  world: World,
+  context: HostContext,
   project: string,
 ): Promise<{ config: EffectiveConfig; at: ReturnType<typeof configInput> }> {
-  const at = configInput(world, project);
+  const at = configInput(context, project);
   try {
     return { config: await loadConfig(at), at };
   } catch (error) {
     if (!(error instanceof AgsError) || error.code !== 'config.untrusted') throw error;
-    const without = configInput(world, join(world.stateDir, 'no-project'));
+    const without = configInput(context, join(context.stateDir, 'no-project'));
     return { config: await loadConfig(without), at: without };
   }
 }
 
-/** "--allow: network.allow: reach example.com": no flag was given. */
+/** Removes "--allow: " from "--allow: network.allow: reach example.com", because the user gave no flag. */
 function withoutOrigin(ask: string): string {
   return ask.replace(/^[^:]*: /, '');
 }

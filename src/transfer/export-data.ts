@@ -1,6 +1,6 @@
-// transfer/export-data.ts: the data of a task's services on its way into a file.
-// Invariant: services wrote it, and agents have told them what. It is read by a program of ours in a throw-away sandbox, which sees what a
-// service would see, and only what could be imported again leaves it.
+// transfer/export-data.ts: exports the data of a task's services.
+// Invariant: the data is hostile, because agents control what services write. A program of ours reads it in a throw-away sandbox that sees
+// what a service would see, and only data that could be imported again leaves it.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -15,19 +15,19 @@ import { formatSize } from '../lib/units.ts';
 import { PRESETS } from '../services/presets/presets.ts';
 import { readServices, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { questionsOver, type Ask } from '../run/inspection.ts';
-import type { World } from '../run/host-context.ts';
+import { inspectionsOver, type Inspect } from '../run/inspection.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** The services of a task that have left data, by name. */
+/** The names of the task's services that have data. */
 export function servicesWithData({ paths }: Pick<StoredTask, 'paths'>): string[] {
   return readServices(paths)
     .map(({ name }) => name)
     .filter((name) => mountOf(paths, name) !== null);
 }
 
-/** One after the other; `add` takes what comes, and is told about it at its end. */
+/** Exports one service after the other; `add` consumes the data and gets a description at its end. */
 export async function exportData(
-  world: World,
+  context: HostContext,
   stored: StoredTask,
   given: { user: { uid: number; gid: number }; outDir: string },
   add: (service: string, content: AsyncIterable<Buffer>) => Promise<void>,
@@ -35,7 +35,7 @@ export async function exportData(
   const done: CarriedService[] = [];
   let left: TreeLimits = { bytes: EXPORT_LIMITS.dataBytes, entries: EXPORT_LIMITS.dataEntries };
   for (const name of servicesWithData(stored)) {
-    const ask = await questionsOver(world, {
+    const ask = await inspectionsOver(context, {
       id: stored.task.id,
       backend: stored.run.backend,
       runDir: servicePlace(stored.paths, name).runDir,
@@ -56,21 +56,21 @@ export async function exportData(
 
 const DATA = '/run/ags/data';
 
-/** What the service would find; null: it has never been started. */
+/** The mount that the service would have; null if it was never started. */
 function mountOf(paths: StoredTask['paths'], name: string): WorkspaceMount | null {
   const place = servicePlace(paths, name);
   if (existsSync(place.copy)) return { kind: 'copy', directory: hostPath(place.copy), writable: false };
   if (!existsSync(place.upper)) return null;
   const layer = readFileSync(join(place.root, 'layer'), 'utf8');
   if (!existsSync(layer))
-    throw new AgsError('path.not-found', `What the data of ${name} stands on is gone: ${layer}`, {
+    throw new AgsError('path.not-found', `The layer below the data of ${name} is gone: ${layer}`, {
       hint: 'Export the task without the data of its services.',
     });
   return { kind: 'frozen-overlay', layers: [layerAt(layer)], hidden: [], upper: hostPath(place.upper) };
 }
 
 async function* dataOut(
-  ask: Ask,
+  ask: Inspect,
   name: string,
   limits: TreeLimits,
   size: { bytes: number; entries: number },
@@ -107,8 +107,8 @@ function explain(name: string, cause: unknown, { bytes, entries }: TreeLimits): 
   });
 }
 
-/** What the data says of itself is a number, or is not repeated. */
-async function versionOf(ask: Ask, kind: string): Promise<string | null> {
+/** Accepts only a number as the version: any other text from the data is dropped. */
+async function versionOf(ask: Inspect, kind: string): Promise<string | null> {
   const script = PRESETS[kind as keyof typeof PRESETS]?.dataVersion ?? null;
   if (script === null) return null;
   const good = Array.from({ length: 256 }, (_, code) => code);

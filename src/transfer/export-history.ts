@@ -1,4 +1,4 @@
-// transfer/export-history.ts: what a task did and said, and what it reached, as lines on their way into a file.
+// transfer/export-history.ts: exports a task's events and network decisions as lines.
 import { createReadStream, existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
@@ -8,7 +8,7 @@ import { readNetworkLog } from '../store/network-log-reader.ts';
 import { listNetworkLogs } from '../store/network-log.ts';
 import type { Rewrite } from './portable-text.ts';
 
-/** Without the numbers and hashes of the chain: whoever imports them begins one of their own. */
+/** Without the numbers and hashes of the chain: an import begins a new chain. */
 export function eventsOut(file: string, portable: Rewrite): AsyncIterable<Buffer> {
   return zipped(eventLines(file, portable));
 }
@@ -33,7 +33,7 @@ export function networkOut(stateDir: string, task: string, portable: Rewrite): A
   return zipped(decisionLines(stateDir, task, portable));
 }
 
-/** Oldest first. What a damaged log says after the damage is not used. */
+/** Oldest first. Skips everything after the damage in a damaged log. */
 function* decisionLines(stateDir: string, task: string, portable: Rewrite): Generator<string> {
   const logs = listNetworkLogs(stateDir).filter((log) => log.task === task);
   for (const { file } of logs.toReversed())
@@ -52,7 +52,7 @@ function parse(line: string): Record<string, unknown> | null {
   try {
     return JSON.parse(line) as Record<string, unknown>;
   } catch {
-    // A power cut has cut it short.
+    // A power cut may have truncated the line.
     return null;
   }
 }

@@ -1,18 +1,18 @@
-// transfer/export-manifest.ts: what an export says about its task.
+// transfer/export-manifest.ts: builds the manifest of an export file.
 import type { CarriedService, ExportManifest } from '../protocol/export.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import type { HashedMember } from '../lib/archive.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { mergePaths, readMerges } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { rulesOf } from './carried-rules.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export type Work = Pick<ExportManifest['work'], 'root' | 'base' | 'commit' | 'notKept' | 'refused'>;
 
 export function describeExport(
-  world: World,
+  context: HostContext,
   { task, run }: StoredTask,
   given: {
     version: string;
@@ -20,7 +20,7 @@ export function describeExport(
     repository: Repository;
     config: EffectiveConfig;
     members: HashedMember[];
-    /** Whose data is in it. */
+    /** The services whose data is in the file. */
     services: CarriedService[];
   },
 ): ExportManifest {
@@ -30,7 +30,7 @@ export function describeExport(
   return {
     format: given.services.length === 0 ? 1 : 2,
     ags: given.version,
-    exportedAt: world.now().toISOString(),
+    exportedAt: context.now().toISOString(),
     members: given.members as ExportManifest['members'],
     task: {
       name: task.name,
@@ -62,7 +62,7 @@ export function describeExport(
     },
     merges: [
       ...(task.imported?.merges ?? []),
-      ...readMerges(mergePaths(world.stateDir, given.repository.commonDir))
+      ...readMerges(mergePaths(context.stateDir, given.repository.commonDir))
         .filter((one) => one.task === task.id)
         .map(({ kind, ref, to, at }) => ({ kind, branch: short(ref), commit: to, at })),
     ],
@@ -71,7 +71,7 @@ export function describeExport(
   };
 }
 
-/** Values may be secrets, and paths are of this machine. */
+/** Flags that are not exported: values may be secrets, and paths belong to this machine. */
 export function leftOut({ envSet, mounts, workspace }: ConfigFlags): string[] {
   return [
     ...Object.keys(envSet ?? {}).map((name) => `--env ${name}`),

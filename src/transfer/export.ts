@@ -1,6 +1,6 @@
-// transfer/export.ts: a task as one file, for another machine: its commits, what it did and said, and the rules that it had.
-// Invariant: nothing of the agent's own files is read here, only what was brought out of them and checked; no secret, credential, variable or
-// path of this machine is in what ags itself writes into the file. The file is there whole, or not at all.
+// transfer/export.ts: writes a task into one file for another machine: its commits, its history and its rules.
+// Invariant: it reads only work that was brought out and checked, never the agent's own files. ags itself writes no secret, credential,
+// variable or path of this machine into the file. The file appears complete or not at all.
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -12,13 +12,13 @@ import { tryLock } from '../lib/process/lock.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { loadConfig } from '../config/load.ts';
 import { realFile } from '../git/copy-real.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import { packOut, pathsInHistory } from '../git/staging/pack-out.ts';
 import { createStaging } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { beginTask, type StoredTask } from '../store/tasks.ts';
 import { readCapture } from '../results/capture.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
+import { explainDiskErrors } from '../run/disk-errors.ts';
 import { exportData, servicesWithData } from './export-data.ts';
 import { eventsOut, networkOut, zipped } from './export-history.ts';
 import { writeJournal } from './import-journal.ts';
@@ -27,57 +27,62 @@ import { hiddenAmong } from '../workspace/prepare-snapshot.ts';
 import { repositoryOf } from '../merge/merge-tree.ts';
 import { toPortable } from './portable-text.ts';
 import { isLive, requireAgent } from '../agent-run/control.ts';
-import { configInput, sandboxUser, type World } from '../run/host-context.ts';
+import { configInput, sandboxUser, type HostContext } from '../run/host-context.ts';
 
 export interface ExportWish {
-  /** Absolute. */
+  /** An absolute path. */
   readonly file: string;
-  /** Without what the repository had before the task. */
+  /** True to leave out the history from before the task. */
   readonly thin: boolean;
-  /** With the data of its services. */
+  /** True to include the data of its services. */
   readonly data: boolean;
   readonly overwrite: boolean;
-  /** Of ags. */
+  /** The version of ags. */
   readonly version: string;
 }
 
 export interface Exported {
   readonly bytes: number;
   readonly members: readonly HashedMember[];
-  /** It runs: what it did since its last turn is not in the file. */
+  /** True if the task is running: the file lacks its work since the last turn. */
   readonly running: boolean;
-  /** Whose data is not in the file. */
+  /** The services whose data is not in the file. */
   readonly withoutData: readonly string[];
-  /** Of its flags, those that stay here. */
+  /** The flags of the task that are not in the file. */
   readonly leftOut: readonly string[];
 }
 
-export function exportTask(world: World, stored: StoredTask, wish: ExportWish): Promise<Exported> {
-  return tellDiskTrouble(world, async () => {
+export function exportTask(context: HostContext, stored: StoredTask, wish: ExportWish): Promise<Exported> {
+  return explainDiskErrors(context, async () => {
     requireAgent(stored);
     const running = isLive(stored);
     if (running && wish.data)
-      throw new AgsError('task.busy', `${stored.task.name} is running: its services write on what would be read.`, {
-        hint: `Stop it first: ags stop ${stored.task.name}. Or leave the data out: no --data`,
+      throw new AgsError('task.busy', `${stored.task.name} is running: its services are still writing their data.`, {
+        hint: `Stop it first: ags stop ${stored.task.name}. Or export without the data: omit --data`,
       });
-    // Nobody sends, restarts or removes it meanwhile; a runner holds the lock itself.
+    // The lock keeps other commands from changing the task meanwhile; a runner holds the lock itself.
     using lock = running ? { [Symbol.dispose]: () => undefined } : tryLock(stored.paths.lock);
     if (lock === null)
       throw new AgsError('task.busy', `Another ags command is working on ${stored.task.name}.`, {
         hint: 'Try again when it is done.',
       });
-    return await carryOut(world, stored, wish, running);
+    return await carryOut(context, stored, wish, running);
   });
 }
 
-async function carryOut(world: World, stored: StoredTask, wish: ExportWish, running: boolean): Promise<Exported> {
+async function carryOut(
+  context: HostContext,
+  stored: StoredTask,
+  wish: ExportWish,
+  running: boolean,
+): Promise<Exported> {
   const goal = requireAgent(stored);
   const work = workOf(stored, running);
-  const repository = await repositoryOf(world, stored.task.project);
+  const repository = await repositoryOf(context, stored.task.project);
   const flags = goal.flags as ConfigFlags;
-  const config = await loadConfig(configInput(world, stored.task.project, flags));
-  const portable = toPortable(world, stored.task.project, flags.envSet ?? {});
-  const making = beginTask(world.stateDir);
+  const config = await loadConfig(configInput(context, stored.task.project, flags));
+  const portable = toPortable(context, stored.task.project, flags.envSet ?? {});
+  const making = beginTask(context.stateDir);
   try {
     const staging = borrowing(stored, repository, making.staging);
     if (!wish.thin) await requireCarriable(repository, staging, work.root, config);
@@ -88,15 +93,15 @@ async function carryOut(world: World, stored: StoredTask, wish: ExportWish, runn
           ? []
           : [await archive.add(MEMBERS.work, packOut(staging, `${work.commit}\n^${work.root}\n`))]),
         await archive.add(MEMBERS.events, eventsOut(stored.paths.events, portable)),
-        await archive.add(MEMBERS.network, networkOut(world.stateDir, stored.task.id, portable)),
+        await archive.add(MEMBERS.network, networkOut(context.stateDir, stored.task.id, portable)),
       ];
-      const given = { user: sandboxUser(world, config), outDir: join(making.root, 'out') };
+      const given = { user: sandboxUser(context, config), outDir: join(making.root, 'out') };
       const services = !wish.data
         ? []
-        : await exportData(world, stored, given, async (name, content) => {
+        : await exportData(context, stored, given, async (name, content) => {
             added.push(await archive.add(dataMember(name), zipped(content)));
           });
-      const manifest = describeExport(world, stored, {
+      const manifest = describeExport(context, stored, {
         version: wish.version,
         work,
         repository,
@@ -114,7 +119,7 @@ async function carryOut(world: World, stored: StoredTask, wish: ExportWish, runn
   }
 }
 
-/** As it was brought out last: after its last turn, for one that runs. */
+/** The work that was brought out last; for a running task, after its last turn. */
 function workOf(stored: StoredTask, running: boolean): Work {
   const goal = requireAgent(stored);
   const root = goal.origin ?? goal.base;
@@ -129,19 +134,19 @@ function workOf(stored: StoredTask, running: boolean): Work {
     };
   if (running)
     throw new AgsError('task.busy', `${stored.task.name} is in its first turn: nothing has been brought out yet.`, {
-      hint: `Wait for its end, or stop it first: ags stop ${stored.task.name}`,
+      hint: `Wait until it ends, or stop it first: ags stop ${stored.task.name}`,
     });
   return { root, base: goal.base, commit: goal.base, notKept: null, refused: [] };
 }
 
-/** A repository of ours that finds the objects of the task and of the user, and has none of their settings. */
+/** Creates a repository of ours that borrows the objects of the task and of the user, without their settings. */
 function borrowing({ paths, run }: StoredTask, repository: Repository, directory: string): string {
   const stores = [join(paths.staging, 'objects'), join(repository.commonDir, 'objects')].filter(existsSync);
   createStaging(directory, run.objectFormat, { bare: true, borrows: stores });
   return directory;
 }
 
-/** The history goes into the file only if it is all there, and has nothing in it that the user hides from agents. */
+/** Throws unless the history is complete and has no file that the user hides from agents. */
 async function requireCarriable(
   { commonDir }: Repository,
   staging: string,
@@ -150,7 +155,7 @@ async function requireCarriable(
 ): Promise<void> {
   if (realFile(commonDir, 'shallow') !== null)
     throw new AgsError('project.unsuitable', 'This repository is a shallow clone: its history is not all here.', {
-      hint: 'Fetch the rest (git fetch --unshallow), or leave it out, for a machine that has it: --thin',
+      hint: 'Fetch the rest (git fetch --unshallow), or export without it, for a machine that has it: --thin',
     });
   const paths = await pathsInHistory(staging, commit);
   const hidden = hiddenAmong(
@@ -161,7 +166,7 @@ async function requireCarriable(
     throw new AgsError(
       'project.unsuitable',
       `The history of this repository has files that you hide from agents: ${hidden.slice(0, 3).join(', ')}${hidden.length > 3 ? ', ...' : ''}`,
-      { hint: 'Leave the history out, for a machine that has the repository: --thin' },
+      { hint: 'Export without the history, for a machine that has the repository: --thin' },
     );
 }
 
@@ -173,7 +178,7 @@ async function writeFile(
   if (!overwrite && existsSync(file))
     throw new AgsError('usage.invalid', `${file} exists already.`, { hint: 'Choose another name, or: --force' });
   const part = `${file}.${process.pid}.part`;
-  // Killed from here on, it is removed by whoever finds what we were about to do.
+  // If ags is killed from here on, the next cleanup finds this journal and removes the partial file.
   writeJournal(making, { branch: null, networkLog: null, part });
   try {
     const fd = openSync(part, 'wx', 0o600);
@@ -198,13 +203,13 @@ async function writeFile(
 function explain(error: unknown, file: string): AgsError | null {
   if (error instanceof RangeError)
     return new AgsError('limit.reached', `The task is too large for one file: ${error.message}.`, {
-      hint: 'Leave the history of the repository out: --thin. Or the data of its services: no --data',
+      hint: 'Export without the history (--thin), or without the data of its services (omit --data).',
     });
   const code = errorCode(error) ?? '';
   if (isDiskFull(error))
     return new AgsError('disk.full', `There is no room left on the disk of ${dirname(file)}.`, {
-      hint: 'Free some space, or write the file elsewhere. Nothing was left there.',
+      hint: 'Free some space, or write the file elsewhere. No partial file was left.',
     });
   if (!['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM', 'EROFS', 'ENAMETOOLONG'].includes(code)) return null;
-  return new AgsError('path.not-found', `${file} cannot be written.`, { hint: 'Name a place that you may write.' });
+  return new AgsError('path.not-found', `${file} cannot be written.`, { hint: 'Name a path that you can write to.' });
 }

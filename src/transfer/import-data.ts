@@ -1,6 +1,6 @@
-// transfer/import-data.ts: the data of services out of an exported task, as what they find when the task goes on.
-// Invariant: nothing here looks at what is in it. It is written one name at a time by descriptor, into a directory that is nobody's yet;
-// no link is made or followed, and nobody but the owner may read it.
+// transfer/import-data.ts: writes the data of services from an export file, for the services of the imported task.
+// Invariant: it does not interpret the data. It writes one name at a time by descriptor, into a directory that is not in use yet. It makes
+// and follows no link, and only the owner may read the result.
 import { closeSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { dataMember, type CarriedService } from '../protocol/export.ts';
@@ -30,29 +30,29 @@ async function takeOne(file: ExportFile, making: TaskPaths, service: CarriedServ
       const found = reader.end();
       if (found.bytes !== bytes || found.entries !== entries) throw new TreeProblem('it is not all there');
     } catch (error) {
-      // The same name twice, or a file where a directory would have to be.
+      // The archive has a name twice, or a file in place of a directory.
       if (error instanceof TreeProblem || ['EEXIST', 'ENOENT', 'ENOTDIR', 'EINVAL'].includes(errorCode(error) ?? ''))
         throw refusedFile(`the data of ${name} is not what a service leaves: ${(error as Error).message}`);
       throw error;
     }
   }
-  // It stands on nothing.
+  // No layer lies below the imported data.
   replaceFile(join(place.root, 'layer'), '');
 }
 
-/** Takes what a reader of a tree tells, in the order of any archive: a directory before what is in it. */
+/** Writes the entries of a tree in archive order: a directory comes before its content. */
 function writeTree(
   path: string,
   owner: Owner,
 ): Disposable & { entry(entry: TreeEntry): void; content(bytes: Buffer): void } {
-  /** From the directory itself to where the last entry was. */
+  /** The open directories from the root to that of the last entry. */
   const open: { readonly name: string; readonly directory: Directory }[] = [];
   let file: number | null = null;
   const closeFile = (): void => {
     if (file !== null) closeSync(file);
     file = null;
   };
-  /** The directory that an entry lies in. */
+  /** The directory of an entry. */
   const parentOf = (names: readonly string[]): Directory => {
     let shared = 1;
     while (shared < open.length && open[shared]?.name === names[shared - 1]) shared++;
@@ -80,7 +80,7 @@ function writeTree(
       made.chown(owner);
     },
     content(bytes) {
-      // Not writeSync, which may write a part and say nothing when the disk is nearly full.
+      // Not writeSync, which may silently write only a part when the disk is nearly full.
       if (file !== null) writeFileSync(file, bytes);
     },
     [Symbol.dispose]() {
@@ -96,7 +96,7 @@ function bytesOf(name: string): Buffer {
   return Buffer.from(name, 'latin1');
 }
 
-/** Until it is started here, where it will be is not known. */
+/** The address is unknown until the service starts here. */
 function firstStatus({ name, kind }: CarriedService): Parameters<typeof writeServices>[1][number] {
   return {
     name,

@@ -1,5 +1,5 @@
-// transfer/import-history.ts: what a task did and said elsewhere, written down anew: own numbers, own chain, the name that it has here.
-// Invariant: only events that ags itself writes, with the fields that they have; all else is counted and dropped.
+// transfer/import-history.ts: writes the events and network decisions of an imported task, with new numbers, a new chain and its name here.
+// Invariant: it keeps only events that ags itself writes, with their known fields; it counts and drops all else.
 import { AgsError } from '../protocol/errors.ts';
 import { readCarriedEvent, type CarriedEvent } from '../protocol/carried-event.ts';
 import { CarriedDecision, EXPORT_LIMITS, MEMBERS } from '../protocol/export.ts';
@@ -9,7 +9,7 @@ import { openNetworkLog, type NetworkRun } from '../store/network-log.ts';
 import { refusedFile, type ExportFile } from './import-read.ts';
 import type { Rewrite } from './portable-text.ts';
 
-/** `last` is put at their end. */
+/** Appends `last` after the imported events. */
 export async function takeEvents(
   file: ExportFile,
   to: { file: string; task: string },
@@ -33,7 +33,7 @@ export async function takeEvents(
   log.sync();
 }
 
-/** Without any, there is no log. */
+/** Creates no log if there are no decisions. */
 export async function takeDecisions(
   file: ExportFile,
   to: { file: string; run: NetworkRun },
@@ -58,7 +58,7 @@ export async function takeDecisions(
     });
 }
 
-/** A newer ags may have written some that this one does not know. Millions of empty lines are something else. */
+/** A newer ags may have written some events that this one does not know, but not millions of empty lines. */
 function requireFew(dropped: number): void {
   if (dropped > 10_000) throw refusedFile('its history has too many lines that cannot be read');
 }

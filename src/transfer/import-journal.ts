@@ -1,5 +1,5 @@
-// transfer/import-journal.ts: what an import has made outside of the task's own directory before the task is there, so that whoever
-// finds a half-made one can take it back.
+// transfer/import-journal.ts: records what an import or export makes outside the task's directory, so that an interrupted one can be
+// rolled back.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree, replaceFile } from '../lib/files.ts';
@@ -9,7 +9,7 @@ import type { TaskPaths } from '../store/layout.ts';
 export interface ImportJournal {
   readonly branch: { readonly gitDir: string; readonly ref: string; readonly commit: string } | null;
   readonly networkLog: string | null;
-  /** A repository that is not in its place yet. */
+  /** A repository or file that is not in its final place yet. */
   readonly part: string | null;
 }
 
@@ -23,7 +23,7 @@ export function dropJournal({ root }: Pick<TaskPaths, 'root'>): void {
   rmSync(join(root, NAME), { force: true });
 }
 
-/** Of a task that is not one: everything that it names goes, unless somebody else has changed it since. */
+/** Removes everything that the journal of an unfinished import or export names. A branch that was moved since stays. */
 export async function takeBackImport(root: string): Promise<void> {
   const file = join(root, NAME);
   if (!existsSync(file)) return;

@@ -1,5 +1,5 @@
-// transfer/import-objects.ts: the commits of an imported task, on the road that the work of an agent takes: a checked pack into staging,
-// limits, names and texts looked at there, and only then into the user's repository.
+// transfer/import-objects.ts: takes the commits of an imported task through the same steps as an agent's work: a checked pack into staging,
+// then checks of limits, names and texts, and only then into the user's repository.
 import { AgsError } from '../protocol/errors.ts';
 import { MEMBERS } from '../protocol/export.ts';
 import { BROUGHT_LIMITS, HISTORY_LIMITS, isAncestor, judgeHistory, requireWhole } from '../git/staging/brought.ts';
@@ -7,7 +7,7 @@ import { receivePack } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { refusedFile, type ExportFile } from './import-read.ts';
 
-/** Everything before the task, into a repository of ours or one that is being made. */
+/** Stores the history from before the task, in a repository of ours or in a new one. */
 export function takeHistory(file: ExportFile, gitDir: string): Promise<void> {
   const limits = HISTORY_LIMITS;
   return asImport(gitDir, async () => {
@@ -18,7 +18,7 @@ export function takeHistory(file: ExportFile, gitDir: string): Promise<void> {
   });
 }
 
-/** What the task has beyond that; refused unless all of it is what a task can have brought out. */
+/** Stores the work of the task; refuses it unless a task could have brought out all of it. */
 export function takeWork(file: ExportFile, staging: string): Promise<void> {
   const { root, base, commit } = file.manifest.work;
   const limits = BROUGHT_LIMITS;

@@ -1,6 +1,6 @@
-// transfer/import-read.ts: a file that says it is an exported task, looked at before anything is made of it.
-// Invariant: anybody may have written it. Names come from a list, sizes are held against what is there, what is inflated is counted, and
-// nothing is believed that the schema does not know.
+// transfer/import-read.ts: checks and reads a file that claims to be an exported task.
+// Invariant: the file is hostile. Member names must be on a list, sizes must match the content, unpacked bytes are counted, and only
+// fields of the schema are accepted.
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -24,11 +24,11 @@ import { visible } from '../lib/sanitize.ts';
 export interface ExportFile extends Disposable {
   readonly manifest: ExportManifest;
   has(name: MemberName): boolean;
-  /** Hands it on as a stream; throws afterwards unless it was what the manifest says. */
+  /** Passes a member on as a stream; throws afterwards unless it matches the manifest. */
   take(name: MemberName, consume: (content: Readable) => Promise<void>): Promise<void>;
-  /** What is packed in a member, piece by piece; at most `maxBytes`. */
+  /** Unpacks a member piece by piece; at most `maxBytes`. */
   unpack(name: MemberName, maxBytes: number, onChunk: (chunk: Buffer) => void): Promise<void>;
-  /** The lines of a member that is packed; at most `maxBytes` of them. */
+  /** Reads the lines of a packed member; at most `maxBytes` in total. */
   lines(name: MemberName, maxBytes: number, onLine: (line: string) => void): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export async function openExport(file: string): Promise<ExportFile> {
 
 function open(file: string): number {
   try {
-    // A pipe would wait for somebody to write.
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
@@ -105,7 +105,7 @@ function requireListed(manifest: ExportManifest, members: ReadonlyMap<string, Fo
     listed.toSorted().join() !== data.toSorted().join()
   )
     throw refusedFile('the data of its services is not what it lists');
-  // Each may have as much as all of them together.
+  // The schema allows each service the limit of all together, so the sum is checked here.
   const sum = (what: 'bytes' | 'entries'): number => (manifest.services ?? []).reduce((all, one) => all + one[what], 0);
   if (sum('bytes') > EXPORT_LIMITS.dataBytes || sum('entries') > EXPORT_LIMITS.dataEntries)
     throw refusedFile('the data of its services together is more than a task brings along');
@@ -125,7 +125,7 @@ function readers(
     if (member === undefined) throw refusedFile(`${name} is missing`);
     const hash = createHash('sha256');
     const content = readMember(fd, member).on('data', (chunk: Buffer) => hash.update(chunk));
-    // Whoever consumes it says when it begins to flow.
+    // The consumer starts the stream.
     content.pause();
     await consume(content);
     if (hash.digest('hex') !== manifest.members.find((one) => one.name === name)?.sha256)
@@ -144,7 +144,7 @@ function readers(
         }
       } catch (error) {
         content.destroy();
-        // Of zlib: what it was given is not packed by it, or not all of it.
+        // zlib reports that its input is not packed, or not complete.
         if (String((error as { code?: unknown }).code).startsWith('Z_')) throw refusedFile(`${name} is damaged`);
         throw error;
       }

@@ -1,4 +1,4 @@
-// transfer/imported-task.ts: what the files of an imported task say: what the manifest claims, as far as it can be true here.
+// transfer/imported-task.ts: builds the files of an imported task from the manifest, as far as its claims can be true here.
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import type { CarriedEvent } from '../protocol/carried-event.ts';
@@ -10,10 +10,12 @@ import { ownerGit } from '../git/owner-git.ts';
 import type { NetworkRun } from '../store/network-log.ts';
 import type { Counted } from '../results/agent-capture.ts';
 import { mainBranch, type ImportPlace } from './import-place.ts';
-import type { Given } from './import.ts';
 import { fromPortable, type Rewrite } from './portable-text.ts';
 import { firstRun } from '../agent-run/start.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
+import type { ConfigFlags } from '../config/effective.ts';
+import { type RuleWishes } from './carried-rules.ts';
+import { type ExportFile } from './import-read.ts';
 
 export interface Imported {
   readonly task: TaskFile;
@@ -24,14 +26,14 @@ export interface Imported {
 }
 
 export async function describeImported(
-  world: World,
+  context: HostContext,
   given: Given,
   made: { id: string; branched: boolean; counted: Counted | null },
 ): Promise<Imported> {
   const { place, path } = given;
   const { manifest } = given.file;
-  const here = fromPortable(world, place.project);
-  const at = world.now().toISOString();
+  const here = fromPortable(context, place.project);
+  const at = context.now().toISOString();
   const file = basename(path);
   const goal = goalOf(given, here);
   const state = await stateHere(manifest, place, made.counted);
@@ -61,7 +63,7 @@ export async function describeImported(
         merges: manifest.merges,
       },
     },
-    run: runOf(world, manifest, state, made),
+    run: runOf(context, manifest, state, made),
     lastEvent: (dropped) => ({
       type: 'run.imported',
       at,
@@ -87,7 +89,7 @@ function goalOf({ file: { manifest }, place, flags, wishes }: Given, here: Rewri
     base: work.base,
     ...(work.root === work.base ? {} : { origin: work.root }),
     baseRef: branchHere(manifest, place),
-    // Whoever lets it go on pays for it: the file cannot lift a bound that is set here.
+    // The user of this machine pays for further runs, so the file cannot raise a limit that is set here.
     maxSeconds: least(task.maxSeconds, tasks.seconds),
     maxCostMicros: least(task.maxCostMicros, tasks.costMicros),
     maxTurns: least(task.maxTurns, tasks.turns),
@@ -102,7 +104,7 @@ function branchHere({ work }: ExportManifest, place: ImportPlace): string | null
   return place.repository.refs.some(({ name }) => name === ref) ? ref : null;
 }
 
-/** Merged means that it is on a branch of this repository too. */
+/** Keeps "merged" only if the work is on a branch of this repository too. */
 async function stateHere(
   { run, merges }: ExportManifest,
   place: ImportPlace,
@@ -124,7 +126,7 @@ async function stateHere(
 }
 
 function runOf(
-  world: World,
+  context: HostContext,
   { run, work }: ExportManifest,
   state: RunState,
   { branched, counted }: { branched: boolean; counted: Counted | null },
@@ -134,13 +136,21 @@ function runOf(
     ...firstRun(work.base, run.startedAtMs, run.number),
     state,
     ...(reason === undefined ? {} : { reason }),
-    endedAtMs: run.endedAtMs ?? world.now().getTime(),
+    endedAtMs: run.endedAtMs ?? context.now().getTime(),
     exitCode: run.exitCode,
     label: run.label,
-    // The conversation itself stays where it was: what it said is among the events.
+    // The conversation stays on the other machine; the events have its messages.
     session: null,
     ...(run.turns === undefined ? {} : { turns: run.turns, begins: branched ? work.commit : work.base }),
     ...(run.used === undefined ? {} : { used: run.used }),
     result: counted === null ? null : { ...counted, risky: null },
   };
+}
+
+export interface Given {
+  readonly file: ExportFile;
+  readonly place: ImportPlace;
+  readonly wishes: RuleWishes;
+  readonly path: string;
+  readonly flags: ConfigFlags;
 }

@@ -1,36 +1,36 @@
-// transfer/portable-text.ts: texts of a task without the paths of the machine that they were written on, and with those of the next one.
-// Invariant: no path below the project, the home or a directory of ags leaves a machine in a text of ags' own.
+// transfer/portable-text.ts: removes the paths of one machine from the texts of a task, and inserts those of the next.
+// Invariant: no path below the project, the home or a directory of ags leaves a machine in a text that ags writes.
 import { realpathSync } from 'node:fs';
 import { PORTABLE } from '../protocol/export.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export type Rewrite = <T>(value: T) => T;
 
-/** Every text in a value, however deep. `values`, by their names, are those of variables: an agent may have printed one. */
-export function toPortable(world: World, project: string, values: Readonly<Record<string, string>>): Rewrite {
-  const places = placesOf(world, project).flatMap(([path, word]) =>
+/** Rewrites every text in a value, at any depth. `values` are variables by name: an agent may have printed one. */
+export function toPortable(context: HostContext, project: string, values: Readonly<Record<string, string>>): Rewrite {
+  const places = placesOf(context, project).flatMap(([path, word]) =>
     [...new Set([path, real(path)])].filter((one) => one.length > 1).map((one) => [one, word] as const),
   );
-  // What is short is a word or a number, and would be found everywhere.
-  const told = Object.entries(values).filter(([, value]) => value.length >= 6);
+  // A short value may be a word or a number that occurs everywhere.
+  const hidden = Object.entries(values).filter(([, value]) => value.length >= 6);
   return rewriter(
-    // The longest first: the project is below the home more often than not.
+    // The longest path first: the project is usually below the home.
     places.toSorted(([a], [b]) => b.length - a.length),
-    told.map(([name, value]) => [value, `<${name}>`] as const),
+    hidden.map(([name, value]) => [value, `<${name}>`] as const),
   );
 }
 
-export function fromPortable(world: World, project: string): Rewrite {
-  return rewriter(placesOf(world, project).map(([path, word]) => [word, path] as const));
+export function fromPortable(context: HostContext, project: string): Rewrite {
+  return rewriter(placesOf(context, project).map(([path, word]) => [word, path] as const));
 }
 
-function placesOf(world: World, project: string): (readonly [string, string])[] {
+function placesOf(context: HostContext, project: string): (readonly [string, string])[] {
   return [
     [project, PORTABLE.project],
-    [world.stateDir, PORTABLE.state],
-    [world.cacheDir, PORTABLE.cache],
-    [world.dataDir, PORTABLE.data],
-    [world.home, PORTABLE.home],
+    [context.stateDir, PORTABLE.state],
+    [context.cacheDir, PORTABLE.cache],
+    [context.dataDir, PORTABLE.data],
+    [context.home, PORTABLE.home],
   ];
 }
 

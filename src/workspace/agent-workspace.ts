@@ -1,5 +1,5 @@
-// workspace/agent-workspace.ts: the run of an agent: like that of a command, but its workspace stands on layers that do not move, and its
-// git directory is on a branch of its own at the base commit.
+// workspace/agent-workspace.ts: creates and describes an agent's run. Unlike a command's run, its workspace is based on layers that
+// never change, and its git directory is on its own branch at the base commit.
 import { copyFileSync, mkdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { SandboxSpec } from '../protocol/spec.ts';
@@ -8,10 +8,11 @@ import { createPrivateGit } from '../git/private-git.ts';
 import type { MoreInside } from '../sandbox/spec/plan-sandbox.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import type { PreparedLayers } from './prepare-snapshot.ts';
-import { borrowedObjectsOf, describeRun, shownPlaces, type RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import { borrowedObjectsOf, shownPlaces, type RunPlan } from '../run/run-plan.ts';
+import { describeRun } from '../run/create-run.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** Makes the directories of the run, for as many turns as there will be. */
+/** Creates the directories of the run; all of its turns use them. */
 export async function createAgentRun(
   plan: RunPlan,
   paths: TaskPaths,
@@ -25,7 +26,7 @@ export async function createAgentRun(
   if (plan.workspace === 'overlay') {
     mkdirSync(paths.upper, { mode: statSync(prepared.layers.at(-1) ?? '/').mode & 0o777 });
     mkdirSync(paths.work, { mode: 0o755 });
-    // Where the private git directory is mounted: a snapshot has none.
+    // The mount point of the private git directory: a snapshot has no .git.
     mkdirSync(join(paths.upper, '.git'));
   } else {
     const { copyLayers } = await import('./copy-layers.ts');
@@ -54,9 +55,9 @@ function addPacks(gitDir: string, packs: readonly string[]): void {
     for (const ending of ['pack', 'idx']) copyFileSync(`${pack}.${ending}`, join(place, `${basename(pack)}.${ending}`));
 }
 
-/** What the backend starts for one turn. Nothing is made. */
+/** Plans the sandbox of one turn. Creates nothing. */
 export function describeAgentRun(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   paths: TaskPaths,
   taskName: string,
@@ -67,8 +68,8 @@ export function describeAgentRun(
     ...plan,
     layers: prepared.layers.map(layerAt),
     hidden: { paths: prepared.hidden, trackedSecrets: [] },
-    // A directory below may not be part of the commit.
+    // The user's current subdirectory may not be part of the commit.
     cwd: plan.project.root,
   };
-  return describeRun(world, over, paths, taskName, borrowedObjectsOf(plan), more);
+  return describeRun(context, over, paths, taskName, borrowedObjectsOf(plan), more);
 }

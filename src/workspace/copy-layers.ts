@@ -1,4 +1,4 @@
-// workspace/copy-layers.ts: the workspace of an agent where no overlay can be had: its layers copied one over the other.
+// workspace/copy-layers.ts: makes an agent's workspace without an overlay: copies its layers one over the other.
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
@@ -22,7 +22,7 @@ export async function copyLayers(input: {
 
 type Bytes = Buffer;
 
-/** What stands below and is not seen any more: deleted, or another kind of thing. */
+/** Finds the paths in `to` that this layer deletes, or replaces with another type of file. */
 function covered(layer: string, to: string): Bytes[] {
   const found: Bytes[] = [];
   walk(Buffer.from(layer), Buffer.from(to), (above, below) => {
@@ -43,7 +43,7 @@ function removeWhiteouts(to: string, layer: string): void {
   });
 }
 
-/** `visit` says whether to go on below. */
+/** Descends where `visit` returns true. */
 function walk(layer: Bytes, to: Bytes, visit: (above: Bytes, below: Bytes) => boolean): void {
   for (const name of readdirSync(layer, { encoding: 'buffer' })) {
     const [above, below] = [beneath(layer, name), beneath(to, name)];
@@ -65,6 +65,6 @@ async function copy(from: string, to: string): Promise<void> {
   throw new AgsError(
     full ? 'disk.full' : 'backend.failed',
     `The snapshot could not be copied: ${done.stderr.trim().split('\n').at(-1) ?? ''}`,
-    { hint: full ? 'Free some space: ags cleanup' : 'Is every file readable?' },
+    { hint: full ? 'Free some space: ags cleanup' : 'Check that every file of the project is readable.' },
   );
 }

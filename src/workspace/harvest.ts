@@ -1,23 +1,23 @@
-// workspace/harvest.ts: from what setup commands have left in a workspace to a layer: only what the commit does not have.
-// Invariant: what a sandbox wrote is walked by descriptor, by name and type; nothing in it is read, and no link is followed.
-// So the layer fits every commit that has nothing at these paths.
+// workspace/harvest.ts: moves the files that setup commands added to a workspace into a layer, without those of the commit.
+// Such a layer fits every commit that has nothing at these paths.
+// Invariant: the sandbox's files are walked by descriptor, by name and type. No content is read and no link is followed.
 import { chmodSync, renameSync } from 'node:fs';
 import { openDirectory, type Directory, type Listed } from '../lib/descend.ts';
 import { openMerged, type LowerDirectory } from '../lib/merged.ts';
 
 export interface Harvest {
-  /** What was added: files, links and whole directories, none of which the commit has. */
+  /** Added files, links and whole directories; the commit has none of them. */
   readonly roots: readonly string[];
-  /** Directories that the commit has too, in which something was added. */
+  /** Directories of the commit in which something was added. */
   readonly shared: readonly string[];
 }
 
 export function harvest(input: {
-  /** What the sandbox wrote. */
+  /** The upper or the copy that the sandbox wrote. */
   from: string;
   /** The layers of the commit, topmost first. */
   base: readonly string[];
-  /** Empty, and ours. */
+  /** An empty directory of ags. */
   to: string;
   owner: { uid: number; gid: number } | null;
 }): Harvest {
@@ -37,7 +37,7 @@ interface Place {
   readonly at: string;
 }
 
-/** True: something was added here. */
+/** Returns true if something was added here. */
 function take(
   place: Place,
   owner: { uid: number; gid: number } | null,
@@ -46,7 +46,7 @@ function take(
   const { from, base, to, at } = place;
   let any = false;
   for (const { name, isDirectory } of listed(from)) {
-    // A name that is no text cannot be asked for later; git's own directory is not part of the files.
+    // A name that is not UTF-8 cannot be looked up later. The git directory is not part of the files.
     const text = name.toString('utf8');
     if (!Buffer.from(text).equals(name) || text.toLowerCase() === '.git') continue;
     const path = at === '' ? text : `${at}/${text}`;
@@ -71,7 +71,7 @@ function take(
   return any;
 }
 
-/** A directory whose owner may not write in it cannot be moved: its entry ".." would change. */
+/** A directory that its owner may not write to cannot be moved, because its entry ".." would change. */
 function move({ from, to }: Place, name: Buffer, mode: number, isDirectory: boolean): void {
   const locked = isDirectory && (mode & 0o200) === 0;
   if (locked) chmodSync(from.address(name), mode | 0o700);

@@ -1,66 +1,52 @@
-// workspace/prepare-snapshot.ts: what the workspace of an agent stands on: a snapshot of the base commit, and over it what the project's
-// setup commands have made. Neither moves, whatever the user does to the project meanwhile.
+// workspace/prepare-snapshot.ts: prepares the files of one commit as the layers of a workspace, without the files that the user hides.
 import { AgsError } from '../protocol/errors.ts';
 import { HIDE } from '../config/defaults.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { compileHidden } from '../config/patterns.ts';
 import { listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
-import { tellDiskTrouble } from '../run/disk-errors.ts';
-import { shownPlaces, type RunPlan } from '../run/plan-run.ts';
+import { shownPlaces, type RunPlan } from '../run/run-plan.ts';
 import { remembered } from './snapshot-facts.ts';
-import { ensureSetup } from '../setup/setup-layer.ts';
 import { ensureSnapshot, layerGitOf, type Snapshot, type SnapshotInput } from './snapshots.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface PreparedLayers {
   readonly commit: string;
-  /** Topmost first: [setup layer?, newest delta, ..., full snapshot]. Read-only directories of ours that no sandbox can write. */
+  /** Topmost first: [setup layer?, newest delta, ..., full snapshot]. Directories of ags that no sandbox can write. */
   readonly layers: readonly string[];
-  /** A git index that fits them (stat data valid inside with core.checkStat=minimal): copied into the private git directory. */
+  /** A git index that matches them (stat data valid inside with core.checkStat=minimal), copied into the private git directory. */
   readonly index: string;
-  /** Files of the commit that the user wants hidden; for RunFile.hidden. */
+  /** Files of the commit that the user hides; stored as RunFile.hidden. */
   readonly hidden: readonly string[];
-  /** What setup has added, as lines for info/exclude: nobody's work, so never part of a commit by accident. */
+  /** Paths that setup added, as lines for info/exclude, so that an agent does not commit them by accident. */
   readonly exclude: readonly string[];
-  /** What is checked out, in full; without it the branch of the task. */
+  /** Full name of the branch to check out; without it, the branch of the task. */
   readonly branch?: string;
-  /** Packs with what the user's repository does not have of the commit, by their paths without an ending. */
+  /** Packs with objects of the commit that the user's repository does not have, as paths without an extension. */
   readonly packs?: readonly string[];
 }
 
 export interface LayersWish {
   readonly commit: string;
-  /** The task that they are for. */
   readonly task: string;
   onStep(step: { kind: 'snapshot' | 'setup'; text: string }): void;
-  /** What setup commands print. */
+  /** A line of output from a setup command. */
   onOutput(line: string): void;
   readonly signal: AbortSignal;
 }
 
-/** For everybody after the first this takes milliseconds, whatever the size of the project. */
-export function prepareLayers(world: World, plan: RunPlan, want: LayersWish): Promise<PreparedLayers> {
-  return tellDiskTrouble(world, async () => {
-    const { input, base, prepared } = await prepareSnapshot(world, plan, want);
-    const setup = await ensureSetup(input, plan, base, prepared, want);
-    if (setup === null) return prepared;
-    return { ...prepared, layers: [setup.files, ...base.files], exclude: setup.file.roots.map(excludeLine) };
-  });
-}
-
-/** The files of the commit alone. */
+/** Prepares the files of the commit only, without the setup layer. */
 export async function prepareSnapshot(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   want: LayersWish,
 ): Promise<{ input: SnapshotInput; base: Snapshot; prepared: PreparedLayers }> {
   const { repository } = plan.project;
   if (repository === null)
     throw new AgsError('project.unsuitable', `${plan.project.root} is not a git repository.`, {
-      hint: 'A task of an agent starts from a commit: git init && git add -A && git commit -m start',
+      hint: 'An agent starts from a commit: git init && git add -A && git commit -m start',
     });
   const input: SnapshotInput = {
-    world,
+    context,
     repository,
     shown: shownPlaces(plan),
     commit: want.commit,
@@ -76,28 +62,23 @@ export async function prepareSnapshot(
   };
 }
 
-/** Exactly this path, whatever characters it has. */
-export function excludeLine(path: string): string {
-  return `/${path.replaceAll(/[\\*?[\] !#]/g, String.raw`\$&`)}`;
-}
-
-/** The built-in patterns are for files that git does not track, and a snapshot has no others; what the user named is hidden. */
+/** Applies only the user's patterns: the built-in ones are for untracked files, and a snapshot has only tracked files. */
 async function findHidden(input: SnapshotInput, base: Snapshot, config: EffectiveConfig): Promise<readonly string[]> {
-  const asked = askedToHide(config);
-  if (asked.length === 0) return [];
-  return remembered(base, 'hidden', [asked, config.reveal], async () =>
+  const patterns = userPatterns(config);
+  if (patterns.length === 0) return [];
+  return remembered(base, 'hidden', [patterns, config.reveal], async () =>
     hiddenAmong(await listIndex(layerGitOf(input), base.layer.index), config),
   );
 }
 
-function askedToHide({ hide }: EffectiveConfig): readonly string[] {
+function userPatterns({ hide }: EffectiveConfig): readonly string[] {
   return hide.slice(HIDE.length);
 }
 
 export function hiddenAmong(entries: readonly IndexEntry[], config: EffectiveConfig): readonly string[] {
-  const asked = askedToHide(config);
-  if (asked.length === 0) return [];
-  const isHidden = compileHidden(asked, config.reveal);
+  const patterns = userPatterns(config);
+  if (patterns.length === 0) return [];
+  const isHidden = compileHidden(patterns, config.reveal);
   const found = new Set<string>();
   for (const { path } of entries) {
     const dir = parents(path).find((one) => found.has(one) || isHidden(one, true));

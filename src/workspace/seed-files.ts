@@ -1,16 +1,16 @@
-// workspace/seed-files.ts: the files of a project that fill a service.
-// Invariant: they are the user's: those of a commit that the user had, or, for a command over the user's own files, those files; never
-// what an agent wrote. No link is followed, and what is hidden from sandboxes is hidden from services.
+// workspace/seed-files.ts: reads the project files that seed a service.
+// Invariant: seed files are the user's: from a commit that the user had or, for a command, from the user's own files; never from
+// an agent. No link is followed, and files that are hidden from sandboxes are hidden from services.
 import { realpathSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { baseFiles, readBaseFile } from '../git/base-files.ts';
 import type { PlannedService } from '../run/planned-services.ts';
-import type { RunPlan } from '../run/plan-run.ts';
-import type { World } from '../run/host-context.ts';
+import type { RunPlan } from '../run/run-plan.ts';
+import type { HostContext } from '../run/host-context.ts';
 
-/** A commit, or the project's files as they are. */
+/** A commit, or the project's current files. */
 export type SeedSource = { readonly commit: string } | 'live';
 
 export interface Seed {
@@ -21,7 +21,7 @@ export interface Seed {
 const MOST_BYTES = 256 * 2 ** 20;
 
 export async function readSeeds(
-  world: World,
+  context: HostContext,
   plan: RunPlan,
   one: PlannedService,
   source: SeedSource,
@@ -29,7 +29,7 @@ export async function readSeeds(
   const { seed: paths } = one.service;
   if (paths.length === 0) return [];
   const missing = (path: string, why: string): AgsError =>
-    new AgsError('service.failed', `The service ${one.service.name} cannot be filled with ${path}: ${why}.`, {
+    new AgsError('service.failed', `The service ${one.service.name} cannot be seeded with ${path}: ${why}.`, {
       hint: `Correct "seed" (${one.service.origin}).`,
     });
   if (source === 'live') {
@@ -44,13 +44,13 @@ export async function readSeeds(
       }
     });
   }
-  const found = await baseFiles({ project: plan.project.root, home: world.home, commit: source.commit, paths });
+  const found = await baseFiles({ project: plan.project.root, home: context.home, commit: source.commit, paths });
   return Promise.all(
     paths.map(async (path) => {
       const file = found.get(path);
       if (file === undefined) throw missing(path, `commit ${source.commit.slice(0, 7)} does not have it`);
       if (file.bytes > MOST_BYTES) throw missing(path, WHY['EFBIG'] ?? '');
-      const content = await readBaseFile({ project: plan.project.root, home: world.home, oid: file.oid });
+      const content = await readBaseFile({ project: plan.project.root, home: context.home, oid: file.oid });
       if (content === null) throw missing(path, 'the repository does not have its content');
       return { path, content };
     }),
@@ -58,14 +58,14 @@ export async function readSeeds(
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'it is not there',
-  ENOTDIR: 'it is not there',
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'it does not exist',
   ELOOP: 'it is a link, or lies behind one',
   EINVAL: 'it is not a file',
-  EFBIG: 'it is larger than 256 MB; a script that makes the data can stand in its place',
+  EFBIG: 'it is larger than 256 MB; use a script that creates the data',
 };
 
-/** Through no link. */
+/** Follows no link. */
 export function readBelow(directory: Directory, [name = '', ...rest]: readonly string[], mostBytes: number): Buffer {
   if (rest.length === 0) return directory.readFile(name, mostBytes);
   using child = directory.child(name);

@@ -1,4 +1,4 @@
-// workspace/snapshot-facts.ts: what was found out about a snapshot. It never changes, so it is found out once.
+// workspace/snapshot-facts.ts: caches facts about a snapshot beside it. A snapshot never changes, so each fact is computed once.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../lib/files.ts';
@@ -12,7 +12,7 @@ export async function remembered<T>(base: Snapshot, what: string, about: unknown
     const known = JSON.parse(readFileSync(file, 'utf8')) as { question: string; answer: T };
     if (known.question === question) return known.answer;
   } catch {
-    // Nobody has asked before.
+    // The fact is not cached yet.
   }
   const answer = await find();
   replaceFile(file, JSON.stringify({ question, answer }));

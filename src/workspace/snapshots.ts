@@ -1,11 +1,11 @@
-// workspace/snapshots.ts: the files of a commit as read-only layers: found, or made from the snapshot that differs least.
-// Invariant: a snapshot that is known costs a few looks at the disk, whatever its size; a new one costs what changed.
+// workspace/snapshots.ts: finds the read-only layers of a commit, or makes them from the snapshot that differs least.
+// Invariant: a known snapshot costs a few file-system calls, whatever its size; a new one costs as much as its changes.
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { removeTree } from '../lib/files.ts';
 import { shortHash } from '../lib/short-hash.ts';
-import type { Repository } from '../git/inspect.ts';
+import type { Repository } from '../git/repository.ts';
 import {
   isUsersOwn,
   openLayerGit,
@@ -29,7 +29,7 @@ import {
   type StoredLayer,
 } from '../store/layers.ts';
 import { UNUSED_MS, unusedLayers } from './unused-layers.ts';
-import type { World } from '../run/host-context.ts';
+import type { HostContext } from '../run/host-context.ts';
 
 export interface Snapshot {
   readonly layer: StoredLayer;
@@ -38,25 +38,25 @@ export interface Snapshot {
 }
 
 export interface SnapshotInput {
-  readonly world: World;
+  readonly context: HostContext;
   readonly repository: Repository;
-  /** Places outside of the project whose objects may be used. */
+  /** Directories outside of the project whose git objects may be used. */
   readonly shown: readonly string[];
   readonly commit: string;
   readonly onStep: (text: string) => void;
   readonly signal: AbortSignal;
 }
 
-// Each costs a look in every lookup of a file that is nowhere; an overlay takes 500.
+// Each layer slows down the lookup of a missing file; an overlay accepts 500.
 const MOST_DELTAS = 16;
-// Of those used last.
+// How many recently used snapshots are compared.
 const CANDIDATES = 3;
 const MOST_CHANGES = 50_000;
 
 export async function ensureSnapshot(input: SnapshotInput): Promise<Snapshot> {
-  const { world, repository, commit, signal } = input;
+  const { context, repository, commit, signal } = input;
   if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw new Error(`not the full name of a commit: ${commit}`);
-  const dir = projectLayers(world.stateDir, repository.root);
+  const dir = projectLayers(context.stateDir, repository.root);
   for (let waited = false; ; waited = true) {
     const known = findKnown(input, dir);
     if (known !== null) return known;
@@ -66,79 +66,84 @@ export async function ensureSnapshot(input: SnapshotInput): Promise<Snapshot> {
       using _lock = lock;
       return findKnown(input, dir) ?? (await make(input, dir));
     }
-    if (!waited) input.onStep(`Waiting for another task that makes the snapshot of ${commit.slice(0, 7)}`);
+    if (!waited) input.onStep(`Waiting for another task that is making the snapshot of ${commit.slice(0, 7)}`);
     await sleep(WAIT_MS, undefined, { signal });
   }
 }
 
 const WAIT_MS = 25;
 
-export function layerGitOf(input: Pick<SnapshotInput, 'world' | 'repository' | 'shown'>): LayerGit {
-  const dir = projectLayers(input.world.stateDir, input.repository.root);
+export function layerGitOf(input: Pick<SnapshotInput, 'context' | 'repository' | 'shown'>): LayerGit {
+  const dir = projectLayers(input.context.stateDir, input.repository.root);
   return openLayerGit(join(dir, 'git'), input.repository, input.shown);
 }
 
-/** What an agent committed is written in another way, and what the user committed never stands on it. */
+/** An agent's commit is checked out with other attributes, and a snapshot of the user's commit is never based on it. */
 function snapshotName(repository: Repository, commit: string, own: boolean): string {
   return `${own ? 'base' : 'given'}-${commit}-${shortHash(JSON.stringify([repository.root, storageSettings(repository)]))}`;
 }
 
-/** As it was written when the user had it on a branch, or as what an agent committed: unless by now it is the tip of one of theirs. */
-function findKnown({ world, repository, commit }: SnapshotInput, dir: string): Snapshot | null {
-  const find = (own: boolean): Snapshot | null => findSnapshot(world, dir, snapshotName(repository, commit, own));
+/** Prefers the snapshot of a user's commit. An agent's snapshot of the same commit does not count once the commit is the tip of a user's branch. */
+function findKnown({ context, repository, commit }: SnapshotInput, dir: string): Snapshot | null {
+  const find = (own: boolean): Snapshot | null => findSnapshot(context, dir, snapshotName(repository, commit, own));
   return find(true) ?? (usersTips(repository).includes(commit) ? null : find(false));
 }
 
 const isOwn = (name: string): boolean => name.startsWith('base-');
 
-function findSnapshot(world: World, dir: string, name: string): Snapshot | null {
+function findSnapshot(context: HostContext, dir: string, name: string): Snapshot | null {
   const layer = readLayer(dir, name);
   if (layer === null) return null;
   const chain = layer.file.layers.map((one) => readLayer(dir, one));
   if (!chain.every((one) => one !== null)) return null;
-  // Before the last look: whoever removes what nobody has used for long looks at this time.
-  for (const one of [layer, ...chain]) touchLayer(one, world.now());
+  // Before the caller uses the files: the removal of unused layers checks this time.
+  for (const one of [layer, ...chain]) touchLayer(one, context.now());
   return { layer, files: chain.map(({ files }) => files) };
 }
 
 async function make(input: SnapshotInput, dir: string): Promise<Snapshot> {
-  const { world, repository, commit } = input;
+  const { context, repository, commit } = input;
   sweepUnfinished(dir);
-  for (const old of unusedLayers(world, dir, UNUSED_MS)) discardLater(old.root);
+  for (const old of unusedLayers(context, dir, UNUSED_MS)) discardLater(old.root);
   const git = layerGitOf(input);
   const own = await isUsersOwn(git, repository, commit);
   const name = snapshotName(repository, commit, own);
   setAttributes(git.directory, own ? 'trusted' : 'changed');
-  const place = beginLayer(dir);
+  const unfinished = beginLayer(dir);
   try {
     const best = await closest(git, dir, name, commit);
-    const whiteout = best === null || best.delta.whiteouts.length === 0 ? '' : await ensureWhiteout(place.root);
+    const whiteout = best === null || best.delta.whiteouts.length === 0 ? '' : await ensureWhiteout(unfinished.root);
     const possible = whiteout === '' || lstatSync(whiteout, { throwIfNoEntry: false })?.isCharacterDevice() === true;
     input.signal.throwIfAborted();
     const described = { kind: 'base', commit, roots: [], shared: [] } as const;
     if (best === null || !possible) {
       input.onStep(`Snapshot of ${commit.slice(0, 7)}: all files`);
-      await writeWhole(git, commit, place);
-      const entries = countEntries(place.index);
-      finishLayer(dir, place.root, name, { ...described, layers: [name], entries, changed: entries });
+      await writeWhole(git, commit, unfinished);
+      const entries = countEntries(unfinished.index);
+      finishLayer(dir, unfinished.root, name, { ...described, layers: [name], entries, changed: entries });
     } else {
       const changed = best.delta.gone.length + best.delta.come.length;
       input.onStep(`Snapshot of ${commit.slice(0, 7)}: ${changed} ${changed === 1 ? 'file' : 'files'} changed`);
       const { from } = best;
-      await writeDelta(git, commit, best.delta, place, { index: from.index, whiteout });
+      await writeDelta(git, commit, best.delta, unfinished, { index: from.index, whiteout });
       const layers = changed === 0 ? from.file.layers : [name, ...from.file.layers];
-      finishLayer(dir, place.root, name, { ...described, layers, entries: countEntries(place.index), changed });
+      finishLayer(dir, unfinished.root, name, {
+        ...described,
+        layers,
+        entries: countEntries(unfinished.index),
+        changed,
+      });
     }
   } catch (error) {
-    removeTree(place.root);
+    removeTree(unfinished.root);
     throw error;
   }
-  const made = findSnapshot(world, dir, name);
+  const made = findSnapshot(context, dir, name);
   if (made === null) throw new Error(`the snapshot ${name} is not there after it was made`);
   return made;
 }
 
-/** Among those used last and the last one that is whole; null: what changed is too much, or nothing is there to start from. */
+/** Compares recently used snapshots and the latest full one. null: too much changed, or there is no snapshot to start from. */
 async function closest(
   git: LayerGit,
   dir: string,
@@ -171,7 +176,7 @@ function size(delta: Delta): number {
   return delta.gone.length + delta.come.length;
 }
 
-/** Every layer that it stands on is there. */
+/** Every layer below it exists. */
 function isWhole(dir: string, layer: StoredLayer): boolean {
   return layer.file.layers.every((name) => readLayer(dir, name) !== null);
 }

@@ -1,7 +1,9 @@
 // test/agent-run/agent-task.ts: a task of an agent whose agent is a shell script: run in a sandbox over the project, then brought out.
+// needs: sandbox
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import type { Machine } from '../harness.ts';
 
@@ -84,7 +86,7 @@ function bringOut(machine: Machine, id: string, scratch: readonly string[]): Pro
   return new Promise((resolve, reject) =>
     execFile(
       process.execPath,
-      [new URL('bring-out-driver.mjs', import.meta.url).pathname, id, details],
+      [fileURLToPath(new URL('../results/bring-out-driver.mjs', import.meta.url)), id, details],
       { cwd: machine.project, env: machine.env, ...identity, maxBuffer: 2 ** 24, timeout: 110_000 },
       (error, stdout, stderr) => {
         try {

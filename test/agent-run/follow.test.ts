@@ -1,11 +1,12 @@
 // test/agent-run/follow.test.ts: who watches a task to its end is told how it ended, even in the moment in which its state is written and its
 // last event is not.
+// needs: sandbox
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { ownIdentity, type ProcessIdentity } from '../../src/lib/process/liveness.ts';
-import { CALLERS, type Result } from '../harness.ts';
+import { ONE, type Result } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from './place.ts';
 
 let machine: AgentMachine;
@@ -19,7 +20,7 @@ const write = (change: object): void => {
 
 /** Somebody watches; then its last state is there, its last event is not, and this is its runner. */
 async function almostOver(runner: ProcessIdentity): Promise<Promise<Result>[]> {
-  machine = createAgentMachine(CALLERS.at(-1) ?? 'user');
+  machine = createAgentMachine(ONE);
   await machine.runDemo('done', 'write: a.txt 1');
   const lines = readFileSync(at('events.jsonl'), 'utf8').trimEnd().split('\n');
   last = `${lines.pop()}\n`;

@@ -1,4 +1,5 @@
 // test/agent-run/fork.test.ts: a task that begins with what another one did.
+// needs: sandbox
 import { expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';

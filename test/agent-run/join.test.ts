@@ -1,4 +1,5 @@
 // test/agent-run/join.test.ts: people come to a run that goes on: a shell beside the agent, the terminal of an interactive one.
+// needs: sandbox
 import { describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { enter, leaveAndComeBack } from './guest.ts';
@@ -46,7 +47,7 @@ describe.each(USUAL)('as %s', (caller) => {
   test('the terminal of an interactive agent can be left and come back to; its work is on the branch at the end', async () => {
     using machine = createAgentMachine(caller);
     const started = await machine.ags(['start', 'term', 'write: a.txt x', '-a', 'demo', '-i']);
-    expect(started.stderr).toBe('ags: started. Sit down at its terminal with: ags attach term\n');
+    expect(started.stderr).toBe('ags: started. Connect to its terminal: ags attach term\n');
     await machine.event('term', 'run.started');
     await leaveAndComeBack(machine, 'term');
     expect((await machine.until('term', ['ready', 'failed'])).state).toBe('ready');

@@ -32,8 +32,8 @@ test.each(USUAL)(
       if (existsSync(`/proc/${runner.pid}`)) process.kill(runner.pid, 'SIGKILL');
       await gone(runner.pid);
       // The kernel ends what is inside with it, a moment later.
-      for (let left = 1000; strays(name).length > 0 && left > 0; left--) await sleep(20);
-      expect(strays(name)).toEqual([]);
+      for (let left = 1000; orphans(name).length > 0 && left > 0; left--) await sleep(20);
+      expect(orphans(name)).toEqual([]);
       const { state } = machine.run(name);
       expect((await machine.ags(['show', name])).code).toBe(0);
       const diff = await machine.ags(['diff', name, '--name-only']);
@@ -48,7 +48,7 @@ test.each(USUAL)(
         expect(await machine.until(name, ['ready', 'failed', 'stopped'])).toMatchObject({ state: 'ready' });
         await machine.event(name, 'run.ended', (event) => event['state'] === 'ready');
         expect(machine.git('show', `ags/${name}:c.txt`)).toBe('three\n');
-      } else expect(sent.stderr).toContain('never began');
+      } else expect(sent.stderr).toContain('never started');
       expect((await machine.ags(['rm', '--yes', name])).code).toBe(0);
     }
     expect(machine.git('for-each-ref', 'refs/heads/ags')).toBe('');
@@ -63,7 +63,7 @@ async function gone(pid: number): Promise<void> {
 }
 
 /** Processes of the sandbox, which has the name of its task in the environment. */
-function strays(name: string): string[] {
+function orphans(name: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {

@@ -3,7 +3,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import type { EventLine } from '../../src/store/events.ts';
+import type { EventLine } from '../../src/protocol/event.ts';
+
+/** An event as a test reads it: any field. */
+export type AnyEvent = Pick<EventLine, 'seq' | 'at' | 'task' | 'prev'> & {
+  readonly type: string;
+  readonly [field: string]: unknown;
+};
 import type { RunFile, TaskFile } from '../../src/protocol/task.ts';
 import { createMachine, type Caller, type Machine } from '../harness.ts';
 
@@ -12,12 +18,12 @@ export interface AgentMachine extends Machine {
   runDemo(name: string, goal: string, more?: readonly string[]): Promise<RunFile>;
   task(name: string): TaskFile;
   run(name: string): RunFile;
-  events(name: string): EventLine[];
+  events(name: string): AnyEvent[];
   texts(name: string): string[];
   /** Waits until the run is in one of these states. */
   until(name: string, states: readonly RunFile['state'][]): Promise<RunFile>;
   /** Waits until such an event is there. */
-  event(name: string, type: string, fits?: (event: EventLine) => boolean): Promise<EventLine>;
+  event(name: string, type: string, fits?: (event: AnyEvent) => boolean): Promise<AnyEvent>;
   branch(name: string): string[];
 }
 
@@ -36,12 +42,12 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
   const machine = createMachine(caller, files === undefined ? {} : { files });
   const at = (name: string, file: string): string => join(machine.stateDir, 'tasks', name, file);
   const json = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
-  const events = (name: string): EventLine[] =>
+  const events = (name: string): AnyEvent[] =>
     existsSync(at(name, 'events.jsonl'))
       ? readFileSync(at(name, 'events.jsonl'), 'utf8')
           .split('\n')
           .slice(0, -1)
-          .map((line) => JSON.parse(line) as EventLine)
+          .map((line) => JSON.parse(line) as AnyEvent)
       : [];
   const wait = async <T>(what: string, look: () => T | undefined): Promise<T> => {
     for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(30)) {

@@ -1,10 +1,11 @@
 // test/agent-run/start.test.ts: a goal is handed to an agent, which works by itself; a person looks at it, talks to it, takes its work.
+// needs: sandbox
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { splitGoals } from '../../src/cli/verbs/start.ts';
 import { readEvents } from '../../src/store/events.ts';
-import { CALLERS, USUAL } from '../harness.ts';
+import { ONE, USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
 describe.each(USUAL)('as %s', (caller) => {
@@ -80,7 +81,7 @@ describe.each(USUAL)('as %s', (caller) => {
     using machine = createAgentMachine(caller);
     const first = await machine.runDemo('talk', 'write: a.txt one');
     const sent = await machine.ags(['send', 'talk', 'append: a.txt two // run: cat a.txt']);
-    expect(sent).toMatchObject({ code: 0, stderr: 'ags: talk goes on with it. Watch it with: ags logs -f talk\n' });
+    expect(sent).toMatchObject({ code: 0, stderr: 'ags: talk continues with it. Follow it: ags logs -f talk\n' });
     const run = await machine
       .event('talk', 'run.ended', ({ seq }) => seq > 12)
       .then(() => machine.until('talk', ['ready']));
@@ -93,7 +94,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await machine.ags(['start', 'busy', 'say: here // wait: 8', '-a', 'demo', '-d']);
     await machine.event('busy', 'agent.said');
     expect((await machine.ags(['send', 'busy', 'write: later.txt x'])).stderr).toBe(
-      'ags: busy gets it when its turn is over.\n',
+      'ags: busy receives it after this turn.\n',
     );
     expect(await machine.until('busy', ['ready', 'failed'])).toMatchObject({ state: 'ready', turns: 2 });
     expect(machine.branch('busy')).toContain('later.txt');
@@ -176,17 +177,17 @@ describe.each(USUAL)('as %s', (caller) => {
       await machine.runDemo('dear', 'write: a.txt x // use: 1500000 // use: 2500000 // wait: 600', ['--max-cost', '2']),
     ).toMatchObject({
       state: 'failed',
-      reason: 'It has used up its budget of $2.00 (--max-cost).',
+      reason: 'Stopped: cost limit of $2.00 reached (--max-cost).',
       used: { costMicros: 2_500_000 },
       result: { files: 1 },
     });
     expect(
       await machine.runDemo('eager', 'run: true // run: true // run: true // wait: 600', ['--max-turns', '2']),
-    ).toMatchObject({ state: 'failed', reason: 'It has used up its 2 steps (--max-turns).' });
+    ).toMatchObject({ state: 'failed', reason: 'Stopped: limit of 2 steps reached (--max-turns).' });
     expect(await machine.runDemo('slow', 'write: a.txt x // wait: 600', ['--max-time', '10s'])).toMatchObject({
       state: 'failed',
       result: { files: 1 },
-      reason: expect.stringContaining('its time of 10s is over') as string,
+      reason: expect.stringContaining('time limit of 10s reached') as string,
     });
   });
 
@@ -258,7 +259,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.branch('cut')).toContain('a.txt');
     expect(machine.run('cut')).toMatchObject({
       state: 'stopped',
-      reason: 'Its runner was killed. To let it go on: ags continue',
+      reason: 'Its runner was killed. To continue it: ags continue',
     });
     await machine.ags(['send', 'cut', 'append: a.txt more']);
     await machine.event('cut', 'run.started', (event) => event['turn'] === 2);
@@ -297,23 +298,20 @@ describe.each(USUAL)('as %s', (caller) => {
 });
 
 test('mistakes are told before anything is made', async () => {
-  using machine = createAgentMachine(CALLERS[0] ?? 'user');
+  using machine = createAgentMachine(ONE);
   const said = async (...args: string[]): Promise<[number | null, string]> => {
     const { code, stderr } = await machine.ags(['start', ...args]);
     return [code, stderr.split('\n')[0] ?? ''];
   };
   expect(await said()).toEqual([2, 'ags: What should the agent do?']);
-  expect(await said('x')).toEqual([2, 'ags: Which agent should do it?']);
+  expect(await said('x')).toEqual([2, 'ags: No agent was chosen.']);
   expect(await said('x', '-a', 'nobody')).toEqual([2, 'ags: There is no agent called "nobody".']);
   expect(await said('x', '-a', 'claude')).toEqual([4, 'ags: Claude Code is not signed in.']);
   expect(await said('Not A Name', 'x', '-a', 'demo')).toEqual([
     2,
-    'ags: "Not A Name" cannot be a name: small letters, digits and hyphens, up to 40.',
+    'ags: "Not A Name" is not a valid name: use up to 40 lowercase letters, digits and hyphens.',
   ]);
-  expect(await said('fix', 'the', 'tests', '-a', 'demo')).toEqual([
-    2,
-    'ags: The goal has to be one word for the shell.',
-  ]);
+  expect(await said('fix', 'the', 'tests', '-a', 'demo')).toEqual([2, 'ags: Put the goal in quotes.']);
   expect(await said('x', '-a', 'demo', '--base', 'nowhere')).toEqual([
     2,
     'ags: There is no commit "nowhere" in this repository.',
@@ -332,7 +330,7 @@ test('mistakes are told before anything is made', async () => {
   ]);
   expect(machine.tasks()).toEqual([]);
   machine.git('branch', 'ags/taken');
-  expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: There is a task or a branch called taken already.']);
+  expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: A task or branch named taken already exists.']);
 });
 
 test('goals are lines, or items of a list with what belongs to them', () => {

@@ -112,46 +112,47 @@ AGENTS.splice(
 const { main } = await load('cli/main');
 if (what === 'cli') process.exitCode = await main(rest);
 else {
-  const world = await worldOf();
-  if (what === 'inside') process.exitCode = await inside(world, ...rest);
-  if (what === 'token') process.exitCode = await token(world, ...rest);
-  if (what === 'find') process.exitCode = await find(world, ...rest);
+  const context = await contextOf();
+  if (what === 'inside') process.exitCode = await inside(context, ...rest);
+  if (what === 'token') process.exitCode = await token(context, ...rest);
+  if (what === 'find') process.exitCode = await find(context, ...rest);
 }
 
 /** The world of cli/main.ts, taken from a verb that does nothing. */
-async function worldOf() {
-  const { VERBS } = await load('cli/verbs');
-  let world;
+async function contextOf() {
+  const { VERBS } = await load('cli/verbs/table');
+  let context;
   VERBS.list = {
     ...VERBS.list,
-    load: async () => ({ default: { options: {}, run: async (_, ctx) => ((world = ctx.world), 0) } }),
+    load: async () => ({ default: { options: {}, run: async (_, ctx) => ((context = ctx.host), 0) } }),
   };
   await main(['list']);
-  return world;
+  return context;
 }
 
-/** tasks/run.ts with the secret of an agent among those of the configuration. */
-async function inside(world, name, script) {
-  const { findSignIn } = await load('tasks/credentials');
-  const { planRun, createRun } = await load('tasks/prepare');
-  const { prepareNetwork } = await load('tasks/network-plan');
+/** exec/run-command.ts with the secret of an agent among those of the configuration. */
+async function inside(context, name, script) {
+  const { findSignIn } = await load('agent-setup/credentials');
+  const { planRun } = await load('run/plan-run');
+  const { createRun } = await load('run/create-run');
+  const { prepareNetwork } = await load('run/network/plan-network');
   const { createTask } = await load('store/tasks');
-  const { openRunNetwork } = await load('tasks/run-network');
-  const { catchSignals, supervise } = await load('tasks/supervise');
-  const found = await findSignIn(world, agentNamed(name));
+  const { openRunNetwork } = await load('run/network/run-network');
+  const { catchSignals, supervise } = await load('run/supervise');
+  const found = await findSignIn(context, agentNamed(name));
   if (found === null) return 44;
-  const planned = await planRun(world, {});
+  const planned = await planRun(context, {});
   const config = { ...planned.config, secrets: [found.secret] };
-  const plan = { ...planned, config, network: await prepareNetwork(world, config, true) };
+  const plan = { ...planned, config, network: await prepareNetwork(context, config, true) };
   const { id, paths } = createTask(
-    world.stateDir,
+    context.stateDir,
     () => `inside-${Math.random().toString(36).slice(2, 6)}`,
     () => ({ task: {}, run: {} }),
   );
-  const spec = await createRun(world, plan, paths, id);
+  const spec = await createRun(context, plan, paths, id);
   const notice = (text) => process.stderr.write(`${text}\n`);
   const network = openRunNetwork({
-    world,
+    context,
     id,
     startedAtMs: Date.now(),
     project: plan.project.root,
@@ -167,7 +168,7 @@ async function inside(world, name, script) {
     close: async () => undefined,
   });
   const { exitCode } = await supervise({
-    world,
+    context,
     plan,
     id,
     network,
@@ -182,17 +183,17 @@ async function inside(world, name, script) {
 }
 
 /** What the gateway would put in, asked for without a gateway. */
-async function token(world, name) {
-  const { findSignIn } = await load('tasks/credentials');
-  const { currentToken } = await load('tasks/token-refresh');
-  const { checkSecret } = await load('tasks/gateway-load');
-  const { userConfig } = await load('tasks/apart');
-  const { secret } = await findSignIn(world, agentNamed(name));
-  const { network } = await userConfig(world, world.stateDir);
+async function token(context, name) {
+  const { findSignIn } = await load('agent-setup/credentials');
+  const { currentToken } = await load('run/network/token-refresh');
+  const { checkSecret } = await load('run/network/open-gateway');
+  const { userConfig } = await load('run/one-off-sandbox');
+  const { secret } = await findSignIn(context, agentNamed(name));
+  const { network } = await userConfig(context, context.stateDir);
   // Every look at the clock follows a look at what is stored; the second one, at the lock.
   const now = () => (process.stderr.write('looked\n'), new Date());
   try {
-    await checkSecret({ ...world, now }, network, secret);
+    await checkSecret({ ...context, now }, network, secret);
     process.stdout.write(await currentToken(secret.from, { now: Date.now, post: async () => null }));
     return 0;
   } catch (error) {
@@ -201,13 +202,13 @@ async function token(world, name) {
   }
 }
 
-async function find(world, name) {
-  const { findProgram, userView } = await load('tasks/agent-programs');
-  const { versionNotice } = await load('tasks/agent-version');
-  const program = await findProgram(world, agentNamed(name), await userView(world));
-  const notices = program === null ? [] : [0, 1].map(() => versionNotice(world, agentNamed(name), program));
+async function find(context, name) {
+  const { findProgram, userView } = await load('agent-setup/programs');
+  const { versionNotice } = await load('agent-setup/version');
+  const program = await findProgram(context, agentNamed(name), await userView(context));
+  const notices = program === null ? [] : [0, 1].map(() => versionNotice(context, agentNamed(name), program));
   process.stdout.write(
-    JSON.stringify({ program, notices, dir: statSync(world.stateDir, { throwIfNoEntry: false })?.mode }),
+    JSON.stringify({ program, notices, dir: statSync(context.stateDir, { throwIfNoEntry: false })?.mode }),
   );
   return 0;
 }

@@ -1,5 +1,6 @@
 // test/agent-setup/fixture.ts: a machine on which agents can be installed and signed in: a package registry and a token server of its own,
 // an origin that remembers what reached it, and agents that exist only here (driver.mjs).
+// needs: low-ports
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,14 +8,15 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { fileURLToPath } from 'node:url';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { createMachine, giveTo, shareReadiness, type Caller, type Machine, type Result } from '../harness.ts';
 
-export const DIST = new URL('../../dist', import.meta.url).pathname;
-export const DRIVER = new URL('driver.mjs', import.meta.url).pathname;
+export const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
+export const DRIVER = fileURLToPath(new URL('driver.mjs', import.meta.url));
 
 export interface Place extends AsyncDisposable {
-  readonly world: World;
+  readonly context: HostContext;
   readonly machine: Machine;
   readonly env: Readonly<Record<string, string>>;
   /** Heads of requests that reached the origin. */
@@ -47,11 +49,11 @@ export interface Registry {
 }
 
 export async function createPlace(caller: Caller): Promise<Place> {
-  const world = await createWorld();
+  const context = await createWorld();
   const requests: string[] = [];
   const tokens: TokenServer = { asked: [], answer: () => ({ status: 500, text: '' }) };
-  world.names.set('tokens.test', [ORIGIN]);
-  await world.tls(443, (socket) => {
+  context.names.set('tokens.test', [ORIGIN]);
+  await context.tls(443, (socket) => {
     let text = '';
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
@@ -76,10 +78,10 @@ export async function createPlace(caller: Caller): Promise<Place> {
   mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
   writeFileSync(
     join(machine.home, '.config/ags/config.yaml'),
-    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
+    `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
   );
   const ca = join(machine.root, 'origins.pem');
-  writeFileSync(ca, world.authority.certificatePem, { mode: 0o644 });
+  writeFileSync(ca, context.authority.certificatePem, { mode: 0o644 });
   giveTo(join(machine.home, '.config'), machine.uid);
   const env = { ...machine.env, SSL_CERT_FILE: ca, npm_config_registry: registry.url };
   const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
@@ -101,7 +103,7 @@ export async function createPlace(caller: Caller): Promise<Place> {
     return new Promise((resolve) => child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr })));
   };
   const place: Place = {
-    world,
+    context,
     machine,
     env,
     requests,
@@ -124,7 +126,7 @@ export async function createPlace(caller: Caller): Promise<Place> {
     async [Symbol.asyncDispose]() {
       close();
       machine[Symbol.dispose]();
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
     },
   };
   return place;

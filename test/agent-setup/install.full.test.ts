@@ -89,8 +89,8 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
     expect((await place.ags(['agents', 'update'])).stdout).toMatch(/^Installed Acme Agent 1\.0\.0 /);
     expect(readdirSync(data(place, 'acme')).toSorted()).toEqual(['1.0.0', 'current.json']);
-    expect((await place.ags(['agents', 'update'])).stdout).toBe('What ags has installed is up to date.\n');
-    expect((await place.ags(['agents', 'install', 'acme'])).stdout).toContain('is installed already');
+    expect((await place.ags(['agents', 'update'])).stdout).toBe('All installed agents are up to date.\n');
+    expect((await place.ags(['agents', 'install', 'acme'])).stdout).toContain('is already installed');
     const shown = await place.ags(['agents']);
     expect(shown.stdout).toContain('acme   Acme Agent  1.0.0 (by ags)  no');
     const task = pretendTask(place, 'acme');
@@ -147,7 +147,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const other = await place.ags(['agents', 'install', 'acme', '--version', '1.1.0']);
     expect(other).toMatchObject({ code: 9 });
     expect(other.stderr).toContain('Acme Agent could not be installed');
-    expect(other.stderr).toContain('It wanted to reach allowed.test');
+    expect(other.stderr).toContain('It tried to reach allowed.test');
     expect([installed(place), place.requests]).toEqual(['1.0.0', []]);
   }, 120_000);
 
@@ -157,10 +157,10 @@ describe.each(USUAL)('as %s', (caller) => {
     place.registry.publish('acme-agent', '1.0.1', { 'bin/acme.js': 'process.exit(3)' });
     const empty = await place.ags(['agents', 'install', 'acme']);
     expect(empty).toMatchObject({ code: 9, stdout: '' });
-    expect(empty.stderr).toContain('the package does not hold acme-agent/bin/acme.js');
+    expect(empty.stderr).toContain('the package does not contain acme-agent/bin/acme.js');
     const broken = await place.ags(['agents', 'install', 'acme', '--version', 'latest']);
     expect(broken).toMatchObject({ code: 9, stdout: '' });
-    expect(broken.stderr).toContain('does not say its version in a sandbox (it ended with 3)');
+    expect(broken.stderr).toContain('it does not print its version in a sandbox (exit code 3)');
     expect([readdirSync(data(place)), (await listed(place))[0]?.installed]).toEqual([[], false]);
   }, 120_000);
 

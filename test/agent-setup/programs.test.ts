@@ -1,4 +1,5 @@
 // test/agent-setup/programs.test.ts: the user's own programs of agents are found, and shown to a sandbox without anything beside them.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -41,7 +42,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const first = await find(place, 'bolt', '.local/bin');
     expect(first).toMatchObject({
       program: { argv: [join(place.machine.home, '.local/bin/bolt')], mounts: [], version: '2.3.4', source: 'host' },
-      notices: [expect.stringContaining('Your Bolt is version 2.3.4; ags was tried with 2.0.0.'), null],
+      notices: [expect.stringContaining('Your Bolt is version 2.3.4; ags was tested with 2.0.0.'), null],
     });
     // Said once. And what it wrote went into a home that is gone.
     expect((await find(place, 'bolt', '.local/bin')).notices).toEqual([null, null]);

@@ -4,13 +4,15 @@ import type { AgentDriver } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude/claude.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
-import { DOOR, eventsOf, inputFor, recorded } from './given.ts';
+import { LISTENER, eventsOf, inputFor, recorded } from './given.ts';
 import { plain } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
 
 describe('the plan of Claude Code', () => {
   test('of a headless turn has everything on its command line, and no file', () => {
-    const plan = claude.plan(inputFor(claude, { model: 'opus', maxTurns: 5, maxCostMicros: 1_500_000, hooks: DOOR }));
+    const plan = claude.plan(
+      inputFor(claude, { model: 'opus', maxTurns: 5, maxCostMicros: 1_500_000, hooks: LISTENER }),
+    );
     expect(plan).toEqual({
       argv: [
         '/opt/agent',
@@ -54,7 +56,7 @@ describe('the plan of Claude Code', () => {
 
   test('of a terminal answers its questions beforehand, and has its hooks in a file it cannot change', () => {
     const signIn = claude.signIns.find(({ kind }) => kind === 'token') ?? null;
-    const plan = claude.plan(inputFor(claude, { mode: 'interactive', session: 'old', hooks: DOOR, signIn }));
+    const plan = claude.plan(inputFor(claude, { mode: 'interactive', session: 'old', hooks: LISTENER, signIn }));
     expect(plan.argv.slice(1)).toEqual([
       '--settings',
       '{"skipDangerousModePermissionPrompt":true}',

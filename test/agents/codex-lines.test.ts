@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../src/agents/codex/codex.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
-import { DOOR, eventsOf, inputFor, recorded } from './given.ts';
+import { LISTENER, eventsOf, inputFor, recorded } from './given.ts';
 import { expectToWithstand } from './mangle.ts';
 
 const COMMON = [
@@ -58,7 +58,7 @@ describe('the plan of Codex CLI', () => {
   });
 
   test('with hooks pins them in a file it cannot change', () => {
-    const [file] = codex.plan(inputFor(codex, { hooks: DOOR })).files;
+    const [file] = codex.plan(inputFor(codex, { hooks: LISTENER })).files;
     expect(file?.to).toBe('/etc/codex/requirements.toml');
     expect(file?.content).toContain('allow_managed_hooks_only = true\n\n[features]\nhooks = true\n');
     for (const event of ['PreToolUse', 'PostToolUse', 'Stop'])

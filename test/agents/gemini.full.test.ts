@@ -4,14 +4,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { gemini } from '../../src/agents/gemini/gemini.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
-import { DOOR, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
+import { LISTENER, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
 import { createStage, KEY } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
 import { programOf } from './programs.ts';
 
 describe('the plan of Gemini CLI', () => {
   test('of a headless turn with hooks', () => {
-    const plan = gemini.plan(inputFor(gemini, { hooks: DOOR, maxTurns: 5 }));
+    const plan = gemini.plan(inputFor(gemini, { hooks: LISTENER, maxTurns: 5 }));
     expect({
       ...plan,
       homeFiles: plan.homeFiles.map(({ path, content }) => [path, content === '' ? '' : JSON.parse(content)]),

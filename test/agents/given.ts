@@ -23,7 +23,7 @@ export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInp
   };
 }
 
-export const DOOR = {
+export const LISTENER = {
   command: ['/usr/bin/perl', '-T', '/run/ags/hook'],
   url: 'http://127.0.0.1:3130/hook',
 };

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Agent, AgentDriver, AgentInput, AgentIo, HookDoor, SignIn } from '../../src/agents/agent.ts';
+import type { Agent, AgentDriver, AgentInput, AgentIo, HookListener, SignIn } from '../../src/agents/agent.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
 import type { Model } from '../model/server.ts';
@@ -124,7 +124,7 @@ export async function createStage(
   const hookUrl = `${await listen(hooks)}/hook`;
   const endpointUrl = `${await listen(endpoint)}/its-name`;
   writeFileSync(join(root, 'hook.mjs'), HOOK_CLIENT);
-  const doors: Record<NonNullable<TurnOptions['hooks']>, HookDoor> = {
+  const listeners: Record<NonNullable<TurnOptions['hooks']>, HookListener> = {
     asked: { command: [process.execPath, join(root, 'hook.mjs'), hookUrl], url: hookUrl },
     mute: { command: ['sh', '-c', 'exit 2'], url: 'http://127.0.0.1:1/hook' },
     gone: { command: [join(root, 'no such program')], url: 'http://127.0.0.1:1/hook' },
@@ -150,7 +150,7 @@ export async function createStage(
       maxCostMicros: options.maxCostMicros ?? null,
       signIn,
       endpoint: endpointUrl,
-      hooks: options.hooks === undefined ? null : doors[options.hooks],
+      hooks: options.hooks === undefined ? null : listeners[options.hooks],
     });
     for (const { path, content } of plan.homeFiles) put(join(home, path), content);
     for (const [at, { content }] of plan.files.entries()) put(join(files, String(at)), content);

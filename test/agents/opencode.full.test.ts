@@ -5,7 +5,7 @@ import type { SignIn } from '../../src/agents/agent.ts';
 import { opencode } from '../../src/agents/opencode/opencode.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
-import { DOOR, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
+import { LISTENER, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
 import { createStage, KEY } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
 import { programOf } from './programs.ts';
@@ -18,7 +18,7 @@ const signInAt = (host: string): SignIn => {
 
 describe('the plan of opencode', () => {
   test('of a headless turn with hooks', () => {
-    const { argv, env, files, homeFiles } = opencode.plan(inputFor(opencode, { hooks: DOOR, maxTurns: 5 }));
+    const { argv, env, files, homeFiles } = opencode.plan(inputFor(opencode, { hooks: LISTENER, maxTurns: 5 }));
     const { OPENCODE_CONFIG_CONTENT: config = '', ...others } = env;
     expect({
       argv,
@@ -87,7 +87,7 @@ describe('the plan of opencode', () => {
         "homeFiles": [],
       }
     `);
-    expect(files[0]?.content).toContain(DOOR.url);
+    expect(files[0]?.content).toContain(LISTENER.url);
   });
 
   test('of a session that is taken up again in a terminal, without an account and hooks', () => {

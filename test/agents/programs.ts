@@ -12,9 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Agent } from '../../src/agents/agent.ts';
 
-const CACHE = new URL('../../node_modules/.cache/agents/', import.meta.url).pathname;
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/agents/', import.meta.url));
 
 export function programOf(agent: Agent): string[] {
   const { node, program } = programIn(agent);

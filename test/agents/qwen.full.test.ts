@@ -5,14 +5,14 @@ import { qwen } from '../../src/agents/qwen/qwen.ts';
 import { startModel } from '../model/server.ts';
 import type { Turn } from '../model/scenario.ts';
 import { MISSES_RIPGREP } from './driven.ts';
-import { DOOR, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
+import { LISTENER, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
 import { createStage, KEY } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
 import { programOf } from './programs.ts';
 
 describe('the plan of Qwen Code', () => {
   test('of a headless turn with hooks', () => {
-    const plan = qwen.plan(inputFor(qwen, { hooks: DOOR, maxTurns: 5 }));
+    const plan = qwen.plan(inputFor(qwen, { hooks: LISTENER, maxTurns: 5 }));
     expect({ ...plan, files: plan.files.map(({ to, content }) => [to, JSON.parse(content)]) }).toMatchInlineSnapshot(`
       {
         "argv": [

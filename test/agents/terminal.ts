@@ -1,4 +1,5 @@
 // test/agents/terminal.ts: an agent in a real terminal (tmux), as a person sees it.
+// uses: tmux
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { claude } from '../../src/agents/claude/claude.ts';
-import { CALLERS, type Caller } from '../harness.ts';
+import { type Caller, IS_ROOT } from '../harness.ts';
 import { DRIVEN } from './driven.ts';
 import { programIn } from './programs.ts';
 import { openRoad } from './whole-pipeline.ts';
@@ -19,7 +19,7 @@ beforeAll(() => {
 }, 600_000);
 
 // The model answers at the port of the real one, 443, which is root's to open.
-describe.runIf(CALLERS.includes('root'))('with its real program', () => {
+describe.runIf(IS_ROOT)('with its real program', () => {
   test.each(IN_TERMINALS)(
     '$title as $caller works in a terminal of its own',
     { timeout: 240_000 },

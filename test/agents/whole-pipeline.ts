@@ -32,9 +32,9 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
   const machine = createAgentMachine(caller);
   const model = await startModel({ key: REAL_KEY, scenario: scenario(machine.project) });
-  const world = await createWorld();
-  for (const host of [signIn.secret.host, DENIED_HOST]) world.names.set(host, [ORIGIN]);
-  await world.tls(signIn.secret.port, (socket) => {
+  const context = await createWorld();
+  for (const host of [signIn.secret.host, DENIED_HOST]) context.names.set(host, [ORIGIN]);
+  await context.tls(signIn.secret.port, (socket) => {
     const onward = connect(model.port, '127.0.0.1');
     onward.on('error', () => socket.destroy());
     socket.on('close', () => onward.destroy());
@@ -44,9 +44,9 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
   mkdirSync(config, { recursive: true });
   writeFileSync(
     join(config, 'config.yaml'),
-    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n`,
+    `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n`,
   );
-  machine.write('../ca.pem', world.authority.certificatePem);
+  machine.write('../ca.pem', context.authority.certificatePem);
   const env = {
     ...offerProgram(agent, machine),
     NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'),
@@ -60,7 +60,7 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
     async [Symbol.asyncDispose]() {
       await machine.ags(['stop', '--all'], { env });
       await model.close();
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
       machine[Symbol.dispose]();
     },
   };

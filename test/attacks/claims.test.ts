@@ -1,5 +1,6 @@
 // test/attacks/claims.test.ts: what `ags doctor --attack` may claim: of the outside when all have ended, and of those sandboxes alone that are made in
 // the same way as the one that was attacked.
+// needs: sandbox
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +12,8 @@ import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import { judgeAll } from '../../src/attack/run-attack.ts';
 import { planRun } from '../../src/run/plan-run.ts';
 import { sandboxKey } from '../../src/run/sandbox-key.ts';
-import { CALLERS, createMachine } from '../harness.ts';
-import { worldOf } from './own-context.ts';
+import { createMachine, IS_ROOT } from '../harness.ts';
+import { contextOf } from './own-context.ts';
 import { runInside } from './run-inside.ts';
 import { createVictims } from './victims.ts';
 
@@ -38,9 +39,9 @@ test('what is touched by the last attempt that is still under way is seen', asyn
 });
 
 test('the key of a sandbox tells engines from each other, and what control groups hold', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user');
-  const world = worldOf(machine);
-  const plan = await planRun(world, { backend: 'native' }, { live: false });
+  using machine = createMachine(IS_ROOT ? 'root' : 'user');
+  const context = contextOf(machine);
+  const plan = await planRun(context, { backend: 'native' }, { live: false });
   const dir = mkdtempSync(join(tmpdir(), 'ags-key-'));
   const [socket, other] = [join(dir, 'a.sock'), join(dir, 'b.sock')];
   for (const path of [socket, other]) {
@@ -57,7 +58,7 @@ test('the key of a sandbox tells engines from each other, and what control group
     far: null,
   };
   const key = (engine: Engine | null, cgroupPlan = plan.host.cgroupPlan): string =>
-    sandboxKey(world, { ...plan, host: { ...plan.host, engine, cgroupPlan } });
+    sandboxKey(context, { ...plan, host: { ...plan.host, engine, cgroupPlan } });
   try {
     const first = key(near);
     expect(key({ ...near })).toBe(first);
@@ -81,7 +82,7 @@ test('the key of a sandbox tells engines from each other, and what control group
 });
 
 test('a home below /var/tmp, which is a link inside, is not taken for a mount of somebody else', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user', { disk: '/var/tmp' });
+  using machine = createMachine(IS_ROOT ? 'root' : 'user', { disk: '/var/tmp' });
   await using victims = await createVictims(machine);
   const attack = FILE_ATTACKS.find(({ id }) => id === 'fs-writable-mounts') as Attack;
   const { answers } = await runInside(machine, victims, [attack], ['--backend', 'native']);

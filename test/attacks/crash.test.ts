@@ -1,5 +1,6 @@
 // test/attacks/crash.test.ts: what crashes inside is nothing for a program of the host, which the kernel would start as root.
 // The setting is the machine's: it is set for the time of the test, to a program that only counts.
+// needs: sandbox
 import { spawnSync } from 'node:child_process';
 import {
   accessSync,

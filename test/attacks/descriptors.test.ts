@@ -1,5 +1,6 @@
 // test/attacks/descriptors.test.ts: what the caller's shell hands over. A descriptor is a way out: /proc/self/fd opens the same
 // file again, with rights that the caller did not give, and an open directory leads to everything below and above it.
+// needs: sandbox
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@ import { SPY_PROGRAM } from '../../src/attack/table/services.ts';
 import { ATTACKS } from '../../src/attack/table/table.ts';
 import type { AttackReport } from '../../src/attack/run-attack.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
-import { CALLERS, createMachine, giveTo, type Machine, type Result } from '../harness.ts';
+import { CALLERS, createMachine, giveTo, IS_ROOT, type Machine, ONE, type Result } from '../harness.ts';
 
 const PATIENCE = { timeoutMs: 280_000 };
 const report = ({ stdout, stderr }: Result): AttackReport => {
@@ -38,7 +38,7 @@ const OPENED = 'reveal: [.env]\n';
 const SERVED = `services: { own: { run: ${JSON.stringify(['perl', '-e', SPY_PROGRAM])}, ports: [4848] } }\n`;
 
 const NO_SERVICES = 'services: your configuration has no services';
-const NO_ENGINE = 'engine: your configuration has no Docker inside (docker: true)';
+const NO_ENGINE = 'engine: your configuration has no nested Docker (docker: true)';
 
 describe.each(CALLERS)('as %s', (caller) => {
   const opened = caller === CALLERS.at(-1);
@@ -97,7 +97,7 @@ test.runIf(HAS_ENGINE)(
   'in containers, with an engine inside and without a network: what needs one does not apply, and says why',
   async () => {
     // Inside, /var/tmp is /tmp: paths would have two names.
-    using machine = createMachine(CALLERS[0] ?? 'user', { disk: '/var/lib' });
+    using machine = createMachine(IS_ROOT ? 'root' : 'user', { disk: '/var/lib' });
     configure(machine, 'network: { mode: off }\ndocker: true\n');
     const run = await machine.ags(['doctor', '--attack', '--backend', 'docker', '--json'], PATIENCE);
     const found = report(run);
@@ -115,7 +115,7 @@ test.runIf(HAS_ENGINE)(
 );
 
 test('a backend that is not there is a failure, with what to do, and no result is kept', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user');
+  using machine = createMachine(ONE);
   const run = await machine.ags(['doctor', '--attack', '--backend', 'docker'], {
     env: { DOCKER_HOST: 'unix:///nonexistent.sock' },
   });
@@ -127,7 +127,7 @@ test('a backend that is not there is a failure, with what to do, and no result i
 });
 
 test('what a killed one leaves in the home is removed by ags cleanup, and that of a living one is not', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user');
+  using machine = createMachine(ONE);
   const [dead, alive] = ['.ags-attack-4194305-dead00', `.ags-attack-${process.pid}-alive0`];
   for (const name of [dead, alive]) mkdirSync(join(machine.home, name, 'project'), { recursive: true });
   giveTo(machine.home, machine.uid);

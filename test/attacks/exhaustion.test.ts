@@ -1,5 +1,6 @@
 // test/attacks/exhaustion.test.ts: a sandbox that takes all it can get. Each has small limits, so that a missing one shows
 // without hurting the machine.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

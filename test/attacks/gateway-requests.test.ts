@@ -1,9 +1,18 @@
 // test/attacks/gateway-requests.test.ts: requests that are looked into: plain HTTP, hosts with rules about requests, secrets and
 // their endpoints (attacks.md A57, A61, A65, A137 to A139). A connection that was opened for one host serves no other.
+// needs: low-ports
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { BoundSecret } from '../../src/gateway/gateway.ts';
-import { createWorld, helloFor, ORIGIN, readText, startTls, type TestGateway, type World } from '../gateway/fixture.ts';
+import type { BoundSecret } from '../../src/gateway/values.ts';
+import {
+  createWorld,
+  helloFor,
+  ORIGIN,
+  readText,
+  startTls,
+  type TestGateway,
+  type HostContext,
+} from '../gateway/fixture.ts';
 
 const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
 const request = (target: string, host: string, more = ''): string =>
@@ -31,17 +40,17 @@ async function tunnelTo(gateway: TestGateway, host: string, port = 443): Promise
 }
 
 describe('plain HTTP', () => {
-  async function plain(): Promise<{ world: World; gateway: TestGateway; heard: string[] }> {
-    const world = await createWorld();
+  async function plain(): Promise<{ context: HostContext; gateway: TestGateway; heard: string[] }> {
+    const context = await createWorld();
     const { heard, serve } = listener();
-    await world.tcp(80, serve);
-    for (const name of ['plain.test', 'evil.test', 'other.test']) world.names.set(name, [ORIGIN]);
-    return { world, heard, gateway: await world.gateway({ allow: ['http://plain.test', 'http://other.test'] }) };
+    await context.tcp(80, serve);
+    for (const name of ['plain.test', 'evil.test', 'other.test']) context.names.set(name, [ORIGIN]);
+    return { context, heard, gateway: await context.gateway({ allow: ['http://plain.test', 'http://other.test'] }) };
   }
 
   test('an allowed request is served, and what was meant for the proxy does not reach the origin', async () => {
-    const { world, gateway, heard } = await plain();
-    await using _ = world;
+    const { context, gateway, heard } = await plain();
+    await using _ = context;
     const more = 'Proxy-Authorization: Basic eDp5\r\nProxy-Connection: keep-alive\r\nX-Kept: yes\r\n';
     expect(await gateway.talk(request('http://PLAIN.test./a?b', 'plain.TEST', more))).toMatch(/ok$/);
     expect(heard).toHaveLength(1);
@@ -53,8 +62,8 @@ describe('plain HTTP', () => {
   });
 
   test('a second request on the same connection does not reach another host, nor this one', async () => {
-    const { world, gateway, heard } = await plain();
-    await using _ = world;
+    const { context, gateway, heard } = await plain();
+    await using _ = context;
     for (const second of ['http://evil.test/', 'http://other.test/', 'http://plain.test/'])
       expect(
         await gateway.talk(request('http://plain.test/', 'plain.test') + request(second, new URL(second).host)),
@@ -63,8 +72,8 @@ describe('plain HTTP', () => {
   });
 
   test('in a tunnel to port 80 every request is for the host of the tunnel', async () => {
-    const { world, gateway, heard } = await plain();
-    await using _ = world;
+    const { context, gateway, heard } = await plain();
+    await using _ = context;
     for (const [target, host] of [
       ['/', 'evil.test'],
       ['/', 'other.test'],
@@ -89,8 +98,8 @@ describe('plain HTTP', () => {
   });
 
   test('A65: an upgrade that the origin does not grant opens no way for bytes that nobody looks at', async () => {
-    const { world, gateway, heard } = await plain();
-    await using _ = world;
+    const { context, gateway, heard } = await plain();
+    await using _ = context;
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
     const socket = await tunnelTo(gateway, 'plain.test', 80);
     socket.write(request('/', 'plain.test', `Connection: Upgrade\r\nUpgrade: websocket\r\n${key}`));
@@ -104,13 +113,13 @@ describe('plain HTTP', () => {
   });
 
   test('A65: an origin that switches to something else than was asked for is cut off', async () => {
-    await using world = await createWorld();
-    await world.tcp(80, (socket) => {
+    await using context = await createWorld();
+    await context.tcp(80, (socket) => {
       socket.once('data', () =>
         socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nraw'),
       );
     });
-    const gateway = await world.gateway({ allow: ['http://allowed.test'] });
+    const gateway = await context.gateway({ allow: ['http://allowed.test'] });
     const answer = await gateway.talk(
       request('http://allowed.test/', 'allowed.test', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'),
     );
@@ -119,8 +128,8 @@ describe('plain HTTP', () => {
   });
 
   test('uploads that are answered before they end leave nothing behind on a kept connection', async () => {
-    const { world, gateway, heard } = await plain();
-    await using _ = world;
+    const { context, gateway, heard } = await plain();
+    await using _ = context;
     const warnings: string[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning.name);
     process.on('warning', onWarning);
@@ -138,10 +147,10 @@ describe('plain HTTP', () => {
   });
 
   test('A74: a name that leads inside is refused here as everywhere', async () => {
-    await using world = await createWorld();
-    const inner = await world.spy(80, '127.0.0.1');
-    world.names.set('allowed.test', ['127.0.0.1']);
-    const gateway = await world.gateway({ allow: ['http://allowed.test'] });
+    await using context = await createWorld();
+    const inner = await context.spy(80, '127.0.0.1');
+    context.names.set('allowed.test', ['127.0.0.1']);
+    const gateway = await context.gateway({ allow: ['http://allowed.test'] });
     const answer = await gateway.talk(request('http://allowed.test/', 'allowed.test'));
     expect(answer).toMatch(
       /^HTTP\/1\.1 403 ags: allowed\.test:80 is not allowed by the network policy .* which is loopback/,
@@ -152,30 +161,30 @@ describe('plain HTTP', () => {
 });
 
 describe('hosts whose requests are looked into', () => {
-  async function inspected(more: Parameters<World['gateway']>[0] = {}): Promise<{
-    world: World;
+  async function inspected(more: Parameters<HostContext['gateway']>[0] = {}): Promise<{
+    context: HostContext;
     gateway: TestGateway;
     heard: string[];
     secure: (servername?: string) => Promise<Socket>;
   }> {
-    const world = await createWorld();
+    const context = await createWorld();
     const { heard, serve } = listener();
-    await world.tls(443, serve);
-    world.names.set('api.test', [ORIGIN]);
-    world.names.set('evil.test', [ORIGIN]);
-    const gateway = await world.gateway({
+    await context.tls(443, serve);
+    context.names.set('api.test', [ORIGIN]);
+    context.names.set('evil.test', [ORIGIN]);
+    const gateway = await context.gateway({
       allow: ['GET api.test/v1/*', 'allowed.test'],
-      authority: world.authority,
+      authority: context.authority,
       ...more,
     });
     const secure = async (name = 'api.test'): Promise<Socket> =>
-      startTls(await tunnelTo(gateway, 'api.test'), name, world);
-    return { world, gateway, heard, secure };
+      startTls(await tunnelTo(gateway, 'api.test'), name, context);
+    return { context, gateway, heard, secure };
   }
 
   test('A57: Host of another, as a header or in the target, gets 421 and reaches nobody', async () => {
-    const { world, gateway, heard, secure } = await inspected();
-    await using _ = world;
+    const { context, gateway, heard, secure } = await inspected();
+    await using _ = context;
     for (const [target, host] of [
       ['/v1/x', 'evil.test'],
       ['/v1/x', 'allowed.test'],
@@ -196,8 +205,8 @@ describe('hosts whose requests are looked into', () => {
   });
 
   test('requests are judged one by one, on a kept connection too, and A139: TRACE never passes', async () => {
-    const { world, heard, secure } = await inspected();
-    await using _ = world;
+    const { context, heard, secure } = await inspected();
+    await using _ = context;
     let socket = await secure();
     const ask = async (text: string): Promise<string> => {
       if (socket.readableEnded || socket.destroyed) socket = await secure();
@@ -219,8 +228,8 @@ describe('hosts whose requests are looked into', () => {
   });
 
   test('A59: another name in the greeting is refused before any TLS is spoken', async () => {
-    const { world, gateway, heard, secure } = await inspected();
-    await using _ = world;
+    const { context, gateway, heard, secure } = await inspected();
+    await using _ = context;
     await expect(secure('evil.test')).rejects.toThrow();
     await expect(secure('allowed.test')).rejects.toThrow();
     expect(heard).toEqual([]);
@@ -230,15 +239,15 @@ describe('hosts whose requests are looked into', () => {
   });
 
   test('without an authority such a host is refused, not passed through', async () => {
-    const { world, gateway, heard } = await inspected({ authority: null });
-    await using _ = world;
+    const { context, gateway, heard } = await inspected({ authority: null });
+    await using _ = context;
     expect(await gateway.tunnel('api.test')).toMatch(/^HTTP\/1\.1 403 .*start it again/);
-    expect([heard, world.asked]).toEqual([[], []]);
+    expect([heard, context.asked]).toEqual([[], []]);
   });
 
   test('rules that become narrower while a connection is open hold for its next request', async () => {
-    const { world, gateway, heard, secure } = await inspected();
-    await using _ = world;
+    const { context, gateway, heard, secure } = await inspected();
+    await using _ = context;
     const socket = await secure();
     socket.write(request('/v1/a', 'api.test'));
     expect(statusOf(await readText(socket, /ok$/))).toBe('200');
@@ -260,11 +269,11 @@ describe('hosts whose requests are looked into', () => {
   };
 
   test('A137, A138: a placeholder becomes the secret on the way to its host, in its header, and nowhere else', async () => {
-    const { world, gateway, heard, secure } = await inspected({ allow: ['http://plain.test'], secrets: [secret] });
-    await using _ = world;
-    world.names.set('plain.test', [ORIGIN]);
+    const { context, gateway, heard, secure } = await inspected({ allow: ['http://plain.test'], secrets: [secret] });
+    await using _ = context;
+    context.names.set('plain.test', [ORIGIN]);
     const plain = listener();
-    await world.tcp(80, plain.serve);
+    await context.tcp(80, plain.serve);
     const more = 'Authorization: Bearer placeholder-5678\r\nX-Other: placeholder-5678\r\n';
     const socket = await secure();
     socket.write(request('/?q=placeholder-5678', 'api.test', more));
@@ -279,12 +288,12 @@ describe('hosts whose requests are looked into', () => {
   });
 
   test('an endpoint serves its own name only, and no other host through it', async () => {
-    const { world, gateway, heard } = await inspected({
+    const { context, gateway, heard } = await inspected({
       allow: [],
       secrets: [{ ...secret, viaEndpoint: true, send: 'Bearer {}' }],
     });
-    await using _ = world;
-    const port = await gateway.door({ kind: 'endpoint' });
+    await using _ = context;
+    const port = await gateway.listener({ kind: 'endpoint' });
     const ask = async (target: string, host = `127.0.0.1:${port}`): Promise<string> =>
       statusOf(await gateway.talk(request(target, host), { port, until: /\r\n\r\n[^]+/ }));
     expect([
@@ -303,7 +312,7 @@ describe('hosts whose requests are looked into', () => {
     expect(heard[0]).toContain('authorization: Bearer real-value-1234');
     // The secret's host can be reached by other ways too, but the secret stays at its endpoint.
     const socket = await tunnelTo(gateway, 'api.test');
-    const secure = await startTls(socket, 'api.test', world);
+    const secure = await startTls(socket, 'api.test', context);
     secure.write(request('/', 'api.test', 'Authorization: placeholder-5678\r\n'));
     await readText(secure, /ok$/);
     expect(heard[2]).toContain('Authorization: placeholder-5678');

@@ -1,5 +1,6 @@
 // test/attacks/gateway-tls.test.ts: what a hostile program says once a tunnel is open (attacks.md A57 to A59): before a greeting
 // of TLS for exactly the permitted host, the origin hears nothing.
+// needs: low-ports
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -12,23 +13,23 @@ import {
   socks,
   type Spy,
   type TestGateway,
-  type World,
+  type HostContext,
 } from '../gateway/fixture.ts';
 
-let world: World;
+let context: HostContext;
 let gateway: TestGateway;
 let origin: Spy;
 let raw: Spy;
 
 beforeAll(async () => {
-  world = await createWorld();
-  world.names.set('raw.test', [ORIGIN]);
-  origin = await world.spy(443);
-  raw = await world.spy(7000);
-  gateway = await world.gateway({ allow: ['allowed.test', 'raw.test:7000'] });
+  context = await createWorld();
+  context.names.set('raw.test', [ORIGIN]);
+  origin = await context.spy(443);
+  raw = await context.spy(7000);
+  gateway = await context.gateway({ allow: ['allowed.test', 'raw.test:7000'] });
 });
 
-afterAll(() => world[Symbol.asyncDispose]());
+afterAll(() => context[Symbol.asyncDispose]());
 
 const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
 

@@ -1,5 +1,6 @@
 // test/attacks/gateway-ways.test.ts: the other ways in and where names lead: tokens (attacks.md A67), names as a channel and
 // names that lead inside (A73 to A75), and the doors for programs that know nothing of a proxy.
+// needs: low-ports
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -32,10 +33,10 @@ describe('A67: a gateway with a token', () => {
     ]);
 
   test('answers 407 to whoever has none or another one, and looks nothing up', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(0);
+    await using context = await createWorld();
+    const origin = await context.spy(0);
     const place = `allowed.test:${origin.port}`;
-    const gateway = await world.gateway({ allow: [place], isToken: (given) => given === 'right' });
+    const gateway = await context.gateway({ allow: [place], isToken: (given) => given === 'right' });
     const answers: string[] = [];
     for (const more of [
       '',
@@ -58,17 +59,17 @@ describe('A67: a gateway with a token', () => {
       expect(await gateway.talk(withPassword('ags', password, socks('allowed.test', origin.port)))).toBe(
         '\x05\x02\x01\x01',
       );
-    expect([origin.connections, world.asked]).toEqual([0, []]);
+    expect([origin.connections, context.asked]).toEqual([0, []]);
     expect(new Set(gateway.log.map(({ verdict, host, reason }) => `${verdict} ${host}: ${reason}`))).toEqual(
       new Set(['denied : this gateway needs its token as the password of the proxy']),
     );
   });
 
   test('serves whoever has it, as Basic, Bearer or the password of SOCKS5', async () => {
-    await using world = await createWorld();
-    const port = await world.tcp(0, (socket) => void socket.end('served'));
+    await using context = await createWorld();
+    const port = await context.tcp(0, (socket) => void socket.end('served'));
     const place = `allowed.test:${port}`;
-    const gateway = await world.gateway({ allow: [place], isToken: (given) => given === 'right' });
+    const gateway = await context.gateway({ allow: [place], isToken: (given) => given === 'right' });
     for (const more of [basic('ags:right'), basic(':right'), 'proxy-authorization: bearer right\r\n'])
       expect(await gateway.talk(connectTo(place, more), { until: /served/ })).toMatch(/^HTTP\/1\.1 200 .*served$/s);
     expect(await gateway.talk(withPassword('ags', 'right', socks('allowed.test', port)), { until: /served/ })).toMatch(
@@ -78,8 +79,8 @@ describe('A67: a gateway with a token', () => {
   });
 
   test('does not wait for a password without end', async () => {
-    await using world = await createWorld();
-    const gateway = await world.gateway({ isToken: () => false, waits: { firstWordsMs: 100 } });
+    await using context = await createWorld();
+    const gateway = await context.gateway({ isToken: () => false, waits: { firstWordsMs: 100 } });
     expect(await gateway.talk(Buffer.from([5, 1, 2, 1, 200]))).toBe('\x05\x02');
     expect(gateway.log).toMatchObject([{ verdict: 'failed', reason: 'it did not say where to in time' }]);
   });
@@ -87,8 +88,8 @@ describe('A67: a gateway with a token', () => {
 
 describe('names', () => {
   test('A73: only names under a granted suffix are looked up, and only so many in a second', async () => {
-    await using world = await createWorld();
-    const gateway = await world.gateway({ allow: ['*.wild.test', 'one.test'] });
+    await using context = await createWorld();
+    const gateway = await context.gateway({ allow: ['*.wild.test', 'one.test'] });
     const names = Array.from({ length: 400 }, (_, i) => `${'data'.repeat(8)}${i}.wild.test`);
     const answers = await Promise.all(names.map((name) => gateway.talk(connectTo(`${name}:443`))));
     expect(new Set(answers.map(statusOf))).toEqual(new Set(['502']));
@@ -96,12 +97,12 @@ describe('names', () => {
     expect(answers.filter((answer) => answer.includes('more than 20 new names in a second')).length).toBeGreaterThan(
       200,
     );
-    expect(world.asked.length).toBeLessThan(200);
+    expect(context.asked.length).toBeLessThan(200);
     // A name that a rule spells out is looked up all the same.
     expect(await gateway.talk(connectTo('one.test:443'))).toContain('one.test does not exist');
     await gateway.talk(connectTo('secret-data.evil.test:443'));
     await gateway.talk(connectTo('secret-data.wild.test.evil.test:443'));
-    expect(world.asked.filter((name) => name.includes('evil'))).toEqual([]);
+    expect(context.asked.filter((name) => name.includes('evil'))).toEqual([]);
     expect(gateway.log).toHaveLength(names.length + 3);
   });
 
@@ -127,12 +128,12 @@ describe('names', () => {
     ['0:0:0:0:0:ffff:7f00:1', 'loopback'],
     ['2002:7f00:1:0:0:0:0:1', 'loopback'],
   ])('A74: a name that leads to %s is refused after it was looked up, by every way in', async (address, why) => {
-    await using world = await createWorld();
-    world.names.set('allowed.test', [address]);
-    const gateway = await world.gateway({
+    await using context = await createWorld();
+    context.names.set('allowed.test', [address]);
+    const gateway = await context.gateway({
       allow: ['allowed.test', 'http://allowed.test'],
       ownAddresses: () => ['8.8.4.4'],
-      authority: world.authority,
+      authority: context.authority,
     });
     const answer = await gateway.talk(connectTo('allowed.test:443'));
     expect(statusOf(answer)).toBe('403');
@@ -147,11 +148,11 @@ describe('names', () => {
   });
 
   test('A74: of several addresses only those that may be reached are tried', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(0);
-    const inner = await world.spy(origin.port, '127.0.0.1');
-    world.names.set('allowed.test', ['127.0.0.1', '10.0.0.1', ORIGIN, '169.254.169.254']);
-    const gateway = await world.gateway({ allow: [`allowed.test:${origin.port}`] });
+    await using context = await createWorld();
+    const origin = await context.spy(0);
+    const inner = await context.spy(origin.port, '127.0.0.1');
+    context.names.set('allowed.test', ['127.0.0.1', '10.0.0.1', ORIGIN, '169.254.169.254']);
+    const gateway = await context.gateway({ allow: [`allowed.test:${origin.port}`] });
     const socket = await gateway.tunnel('allowed.test', origin.port);
     expect(socket).not.toBeTypeOf('string');
     await sleep(400);
@@ -159,24 +160,24 @@ describe('names', () => {
   });
 
   test('A75: a name is looked up once for a connection, and what was checked is what is dialled', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(0);
-    const inner = await world.spy(origin.port, '127.0.0.1');
+    await using context = await createWorld();
+    const origin = await context.spy(0);
+    const inner = await context.spy(origin.port, '127.0.0.1');
     let times = 0;
-    world.names.set('allowed.test', () => (times++ === 0 ? [ORIGIN] : ['127.0.0.1']));
-    const gateway = await world.gateway({ allow: [`allowed.test:${origin.port}`] });
+    context.names.set('allowed.test', () => (times++ === 0 ? [ORIGIN] : ['127.0.0.1']));
+    const gateway = await context.gateway({ allow: [`allowed.test:${origin.port}`] });
     expect(await gateway.tunnel('allowed.test', origin.port)).not.toBeTypeOf('string');
-    expect(world.asked).toEqual(['allowed.test']);
+    expect(context.asked).toEqual(['allowed.test']);
     await sleep(1100);
     const second = await gateway.tunnel('allowed.test', origin.port);
     expect(second).toContain('allowed.test leads to 127.0.0.1, which is loopback');
-    expect([world.asked.length, origin.connections, inner.connections]).toEqual([2, 1, 0]);
+    expect([context.asked.length, origin.connections, inner.connections]).toEqual([2, 1, 0]);
   });
 
   test('names that may not be reached do not exist inside, each is noted once, and a flood of them does not fill the log', async () => {
-    await using world = await createWorld();
+    await using context = await createWorld();
     const clock = { ms: 1_000_000 };
-    const gateway = await world.gateway({ allow: ['allowed.test', '*.wild.test'], now: () => clock.ms });
+    const gateway = await context.gateway({ allow: ['allowed.test', '*.wild.test'], now: () => clock.ms });
     for (const name of ['evil.test', 'EVIL.test', 'wild.test', 'allowed.test.evil.test'])
       expect(addressInside(gateway.gateway, name)).toBeNull();
     expect(gateway.log.map(({ by, host, port, verdict }) => `${by} ${host}:${port} ${verdict}`)).toEqual([
@@ -191,12 +192,12 @@ describe('names', () => {
     clock.ms += 60_000;
     gateway.gateway.answerName(questionFor('evil.test'));
     expect(gateway.log).toHaveLength(501);
-    expect(world.asked).toEqual([]);
+    expect(context.asked).toEqual([]);
   });
 
   test('a deny of one port leaves the name of the host alone', async () => {
-    await using world = await createWorld();
-    const gateway = await world.gateway({ allow: ['allowed.test'], deny: ['allowed.test:8443'] });
+    await using context = await createWorld();
+    const gateway = await context.gateway({ allow: ['allowed.test'], deny: ['allowed.test:8443'] });
     expect(addressInside(gateway.gateway, 'allowed.test')).toMatch(/^127\.64\./);
     gateway.gateway.setRules(rulesOf(['allowed.test'], ['allowed.test']));
     expect(addressInside(gateway.gateway, 'allowed.test')).toBeNull();
@@ -207,18 +208,18 @@ describe('doors for programs that know of no proxy', () => {
   const ACCESS_DENIED = '\x15\x03\x03\x00\x02\x02\x31';
 
   test('TLS to the address of an allowed name reaches that host, and nothing else does', async () => {
-    await using world = await createWorld();
-    await world.tls(443, (socket) => void socket.write('hello'));
-    world.names.set('other.test', [ORIGIN]);
-    const gateway = await world.gateway({ allow: ['allowed.test', 'other.test'] });
+    await using context = await createWorld();
+    await context.tls(443, (socket) => void socket.write('hello'));
+    context.names.set('other.test', [ORIGIN]);
+    const gateway = await context.gateway({ allow: ['allowed.test', 'other.test'] });
     const address = addressInside(gateway.gateway, 'allowed.test') ?? '';
-    await gateway.door({ kind: 'tls' }, address, 443);
-    const secure = await startTls(await gateway.connect(443, address), 'allowed.test', world);
+    await gateway.listener({ kind: 'tls' }, address, 443);
+    const secure = await startTls(await gateway.connect(443, address), 'allowed.test', context);
     expect(await readText(secure, /hello/)).toBe('hello');
     secure.destroy();
     // The name in the greeting is that of another host, which is allowed as well, but has another address.
-    await expect(startTls(await gateway.connect(443, address), 'other.test', world)).rejects.toThrow();
-    await expect(startTls(await gateway.connect(443, address), 'evil.test', world)).rejects.toThrow();
+    await expect(startTls(await gateway.connect(443, address), 'other.test', context)).rejects.toThrow();
+    await expect(startTls(await gateway.connect(443, address), 'evil.test', context)).rejects.toThrow();
     expect(await gateway.talk('GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n', { host: address, port: 443 })).toBe('');
     await expect
       .poll(() => gateway.log.map(({ by, host, verdict }) => `${by} ${host} ${verdict}`).toSorted())
@@ -231,18 +232,18 @@ describe('doors for programs that know of no proxy', () => {
   });
 
   test('an address that stands for no name leads nowhere, whatever is said there', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(443);
-    const gateway = await world.gateway({ allow: ['allowed.test', 'http://allowed.test'] });
+    await using context = await createWorld();
+    const origin = await context.spy(443);
+    const gateway = await context.gateway({ allow: ['allowed.test', 'http://allowed.test'] });
     for (const [kind, port] of [
       ['tls', 443],
       ['web', 80],
     ] as const) {
-      await gateway.door({ kind }, '127.64.99.99', port);
+      await gateway.listener({ kind }, '127.64.99.99', port);
       for (const bytes of [helloFor('allowed.test'), 'GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n'])
         expect(await gateway.talk(bytes, { host: '127.64.99.99', port })).toBe('');
     }
-    expect([origin.connections, world.asked]).toEqual([0, []]);
+    expect([origin.connections, context.asked]).toEqual([0, []]);
     expect(new Set(gateway.log.map(({ verdict, reason }) => `${verdict}: ${reason}`))).toEqual(
       new Set(['denied: no allowed host has this address']),
     );
@@ -250,25 +251,25 @@ describe('doors for programs that know of no proxy', () => {
   });
 
   test('an address outlives its rule, but leads nowhere then', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(443);
-    const gateway = await world.gateway();
+    await using context = await createWorld();
+    const origin = await context.spy(443);
+    const gateway = await context.gateway();
     const address = addressInside(gateway.gateway, 'allowed.test') ?? '';
-    await gateway.door({ kind: 'tls' }, address, 443);
+    await gateway.listener({ kind: 'tls' }, address, 443);
     gateway.gateway.setRules([]);
     expect(await gateway.talk(helloFor('allowed.test'), { host: address, port: 443 })).toBe(ACCESS_DENIED);
-    expect([origin.connections, world.asked]).toEqual([0, []]);
+    expect([origin.connections, context.asked]).toEqual([0, []]);
     expect(gateway.log).toMatchObject([{ by: 'tls', host: 'allowed.test', port: 443, verdict: 'denied' }]);
   });
 
   test('port 80: the Host must be the name behind the address, and plain HTTP must be allowed', async () => {
-    await using world = await createWorld();
-    const origin = await world.spy(80);
-    world.names.set('plain.test', [ORIGIN]);
-    const gateway = await world.gateway({ allow: ['allowed.test', 'http://plain.test'] });
+    await using context = await createWorld();
+    const origin = await context.spy(80);
+    context.names.set('plain.test', [ORIGIN]);
+    const gateway = await context.gateway({ allow: ['allowed.test', 'http://plain.test'] });
     const plain = addressInside(gateway.gateway, 'plain.test') ?? '';
     const allowed = addressInside(gateway.gateway, 'allowed.test') ?? '';
-    for (const address of [plain, allowed]) await gateway.door({ kind: 'web' }, address, 80);
+    for (const address of [plain, allowed]) await gateway.listener({ kind: 'web' }, address, 80);
     const ask = async (address: string, host: string, target = '/'): Promise<string> =>
       statusOf(await gateway.talk(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`, { host: address, port: 80 }));
     expect([
@@ -285,22 +286,22 @@ describe('doors for programs that know of no proxy', () => {
         await gateway.talk('GET / HTTP/1.1\r\nHost: plain.test\r\nHost: evil.test\r\n\r\n', { host: plain, port: 80 }),
       ),
     ]).toEqual(['421', '421', '421', '421', '421', '421', '403', '421', '400', '400']);
-    expect([origin.connections, world.asked]).toEqual([0, []]);
+    expect([origin.connections, context.asked]).toEqual([0, []]);
     expect(gateway.log).toHaveLength(10);
   });
 
   test('a tcp grant leads to its one place, wherever that is, and the rules do not matter', async () => {
-    await using world = await createWorld();
+    await using context = await createWorld();
     const serve = (socket: Socket): void => {
       socket.write('database ready\n');
       socket.on('data', () => undefined).on('end', () => socket.end());
     };
-    const port = await world.tcp(0, serve, '127.0.0.1');
+    const port = await context.tcp(0, serve, '127.0.0.1');
     const grant = { name: 'db', port: 5432, host: '127.0.0.1', hostPort: port, origin: 'ags.yaml:7' };
-    const gateway = await world.gateway({ allow: [], grantAddresses: new Map([['db', '127.65.0.1']]) });
+    const gateway = await context.gateway({ allow: [], grantAddresses: new Map([['db', '127.65.0.1']]) });
     expect(addressInside(gateway.gateway, 'db')).toBe('127.65.0.1');
-    const door = await gateway.door({ kind: 'tcp', grant });
-    expect(await gateway.talk(Buffer.from([22, 3, 1, 0, 5]), { port: door, until: /\n/ })).toBe('database ready\n');
+    const listener = await gateway.listener({ kind: 'tcp', grant });
+    expect(await gateway.talk(Buffer.from([22, 3, 1, 0, 5]), { port: listener, until: /\n/ })).toBe('database ready\n');
     await expect
       .poll(() => gateway.log)
       .toMatchObject([
@@ -312,12 +313,12 @@ describe('doors for programs that know of no proxy', () => {
   });
 
   test('limits count at every door', async () => {
-    await using world = await createWorld();
-    await world.spy(443);
+    await using context = await createWorld();
+    await context.spy(443);
     const limits = { ...LIMITS, connections: 2 };
-    const gateway = await world.gateway({ policy: { limits } });
+    const gateway = await context.gateway({ policy: { limits } });
     const address = addressInside(gateway.gateway, 'allowed.test') ?? '';
-    await gateway.door({ kind: 'tls' }, address, 443);
+    await gateway.listener({ kind: 'tls' }, address, 443);
     const held = [await gateway.connect(443, address), await gateway.connect()];
     expect(await gateway.talk(helloFor('allowed.test'), { host: address, port: 443 })).toBe('');
     expect(statusOf(await gateway.talk(connectTo('allowed.test:443')))).toBe('503');

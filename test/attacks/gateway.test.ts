@@ -1,29 +1,38 @@
 // test/attacks/gateway.test.ts: a hostile program and the one way out: attacks.md A43 to A75, byte by byte, against a real
 // gateway, real origins and a real name server. What is refused must reach nobody: no origin, no name server.
+// needs: low-ports
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createWorld, helloFor, ORIGIN, socks, type Spy, type TestGateway, type World } from '../gateway/fixture.ts';
+import {
+  createWorld,
+  helloFor,
+  ORIGIN,
+  socks,
+  type Spy,
+  type TestGateway,
+  type HostContext,
+} from '../gateway/fixture.ts';
 
 const ALLOW = ['allowed.test', '*.wild.test', 'http://plain.test', 'raw.test:7000'];
 
-let world: World;
+let context: HostContext;
 let gateway: TestGateway;
 let spies: readonly Spy[];
 
 beforeAll(async () => {
-  world = await createWorld();
+  context = await createWorld();
   for (const name of ['evil.test', 'plain.test', 'raw.test', 'a.wild.test', 'evilallowed.test'])
-    world.names.set(name, [ORIGIN]);
-  spies = await Promise.all([443, 80, 22, 5432, 7000].map((port) => world.spy(port)));
-  gateway = await world.gateway({ allow: ALLOW, deny: ['denied.wild.test'] });
+    context.names.set(name, [ORIGIN]);
+  spies = await Promise.all([443, 80, 22, 5432, 7000].map((port) => context.spy(port)));
+  gateway = await context.gateway({ allow: ALLOW, deny: ['denied.wild.test'] });
 });
 
-afterAll(() => world[Symbol.asyncDispose]());
+afterAll(() => context[Symbol.asyncDispose]());
 
 /** All that anybody outside has noticed so far. */
 const outside = (): unknown => ({
   connections: spies.map(({ connections }) => connections),
   heard: spies.map(({ heard }) => heard),
-  asked: [...world.asked],
+  asked: [...context.asked],
 });
 
 /** Sends, checks that nothing left, and returns the answer with the one new line of the log. */
@@ -294,13 +303,13 @@ describe('A63: one host, many spellings', () => {
     '%s is served, and called by one name everywhere',
     async (host) => {
       const lines = gateway.log.length;
-      const asked = world.asked.length;
+      const asked = context.asked.length;
       for (const request of [Buffer.from(connectTo(`${host}:443`)), socks(host, 443)])
         await gateway.talk(Buffer.concat([request, helloFor('allowed.test')]), { end: true });
       await expect
         .poll(() => gateway.log.slice(lines).map((line) => `${line.verdict} ${line.host}`))
         .toEqual(['allowed allowed.test', 'allowed allowed.test']);
-      expect(world.asked.slice(asked).filter((name) => name !== 'allowed.test')).toEqual([]);
+      expect(context.asked.slice(asked).filter((name) => name !== 'allowed.test')).toEqual([]);
     },
   );
 

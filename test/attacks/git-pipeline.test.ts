@@ -1,6 +1,7 @@
 // test/attacks/git-pipeline.test.ts: an agent that does with its git directory and its files whatever it likes. Nothing of it runs on
 // the host, moves anything but its own branch, or hides from a review: while its work is brought out, looked at, merged and undone,
 // and when the user works on with plain git.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,

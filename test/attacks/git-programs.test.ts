@@ -1,20 +1,21 @@
 // test/attacks/git-programs.test.ts: whatever the attempts on git are made with is looked for first: where it is not there, they would fail
 // without a word, and count as stopped.
+// needs: sandbox
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AGENT_ATTACKS } from '../../src/attack/table/agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
+import { LONE_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table/git.ts';
 import { PROGRAMS, scriptOf } from '../../src/attack/git-pipeline.ts';
-import { CALLERS, createMachine } from '../harness.ts';
+import { createMachine, ONE } from '../harness.ts';
 
 /** The attempts as their shell gets them, with these programs and no others. `said`: also what anybody complained of. */
 async function make(programs: readonly string[]): Promise<{ code: number | null; said: string }> {
-  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  using machine = createMachine(ONE);
   const tools = join(machine.project, 'tools');
   mkdirSync(tools);
   for (const name of programs) symlinkSync(`/usr/bin/${name}`, join(tools, name));
-  const all = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS, ...APART_ATTACKS];
+  const all = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS, ...LONE_ATTACKS];
   const script = scriptOf(all, { RAN: '/tmp/ran', SIBLING: '/tmp/sibling', BASE: 'HEAD' });
   machine.write('script.sh', script.replace('exec 2> /dev/null', 'exec 2>&1'));
   const run = await machine.ags(['exec', '--review', 'later', '--', '/bin/sh', '-c', 'PATH=$PWD/tools; . ./script.sh']);

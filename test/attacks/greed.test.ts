@@ -10,10 +10,10 @@ import { greedProgram, judgeGreed, type GreedVerdict } from '../../src/attack/ta
 import { GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
 
 const REASONS = {
-  'limits.memory': 'Ended: it used 300m of memory, 256m are allowed (limits.memory).',
-  'limits.disk': 'Ended: it wrote 51m, 50m are allowed (limits.disk).',
-  'limits.time': 'Ended: its time of 60s is over (limits.time).',
-  'free space': 'Ended: the disk is nearly full (1g free, 2g are kept free).',
+  'limits.memory': 'Stopped: it used 300m of memory, the limit is 256m (limits.memory).',
+  'limits.disk': 'Stopped: it wrote 51m, the limit is 50m (limits.disk).',
+  'limits.time': 'Stopped: time limit of 60s reached (limits.time).',
+  'free space': 'Stopped: the disk is nearly full (1g free, 2g are kept free).',
 } as const;
 type Reason = keyof typeof REASONS;
 const OWN: Readonly<Record<string, readonly Reason[]>> = {

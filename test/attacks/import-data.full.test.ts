@@ -1,16 +1,17 @@
 // test/attacks/import-data.full.test.ts: data of services that wants more than to be data: on its way out, where a service that an agent
 // commands has written it, and on its way in, where anybody may have.
+// needs: sandbox, python3
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CALLERS, type Caller } from '../harness.ts';
+import { type Caller, ONE } from '../harness.ts';
 import { importAll, readParts, writeParts, type Parts } from '../transfer/parts.ts';
 import { ODD_ENDS, ODD_KINDS, ODD_NAMES, ROOT, tar } from '../transfer/trees.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 
-const CALLER: Caller = CALLERS.at(-1) ?? 'user';
+const CALLER: Caller = ONE;
 let machine: AgentMachine;
 let sound: Parts;
 
@@ -186,7 +187,7 @@ test('a service cannot have files of the machine exported, nor make an export th
       ['rm -rf *; ln -s / away', './away is a link'],
       ['rm -rf *; truncate -s 6G big', 'larger than'],
       ['rm -rf *; mkdir shut; chmod 0 shut', 'Permission denied'],
-      ['rm -rf shut; touch a$(printf \\\\\\\\033)b', 'a name in it is not one'],
+      ['rm -rf shut; touch a$(printf \\\\\\\\033)b', 'it contains an invalid name'],
     ] as const
   ).entries()) {
     await machine.ags(['send', 'work', tell(what)]);

@@ -1,5 +1,6 @@
 // test/attacks/import.test.ts: files that say they are exported tasks, made by somebody who wants more than to have a task imported.
 // Every one of them is refused in words and leaves nothing behind, or is imported without what it wanted.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,14 +8,14 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExportManifest } from '../../src/protocol/export.ts';
-import { CALLERS, giveTo, type Caller } from '../harness.ts';
+import { type Caller, giveTo, ONE } from '../harness.ts';
 import { blob, makePack, objectId, tree, type PackFlaws, type PackObject } from '../git/hostile-pack.ts';
 import { MANIFEST_LIES } from '../transfer/lies.ts';
 import { importAll, readParts, writeBytes, writeParts, type Outcome, type Parts } from '../transfer/parts.ts';
 import { commitOn } from '../transfer/sound.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 
-const CALLER: Caller = CALLERS.at(-1) ?? 'user';
+const CALLER: Caller = ONE;
 let machine: AgentMachine;
 let sound: Buffer;
 const file = (): string => join(machine.home, 'sound.ags');
@@ -35,9 +36,25 @@ afterAll(() => machine[Symbol.dispose]());
 /** All that an import could change. */
 function state(): unknown {
   return {
-    files: execFileSync('find', [machine.root, '-not', '-path', '*/objects/*', '-not', '-path', '*/.cache/*'], {
-      encoding: 'utf8',
-    })
+    // The directory in which the kernel prepares an overlay belongs to it: nobody else may look into it.
+    files: execFileSync(
+      'find',
+      [
+        machine.root,
+        '-path',
+        '*/work/work',
+        '-prune',
+        '-o',
+        '-not',
+        '-path',
+        '*/objects/*',
+        '-not',
+        '-path',
+        '*/.cache/*',
+        '-print',
+      ],
+      { encoding: 'utf8' },
+    )
       .split('\n')
       .filter((path) => !path.endsWith('.ags') && !path.endsWith('/.git/objects'))
       .toSorted(),

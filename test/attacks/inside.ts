@@ -8,7 +8,7 @@ import { CONTROL } from '../../src/attack/table/files.ts';
 import { INSIDE_ATTACKS } from '../../src/attack/table/table.ts';
 import { createVictims, type Victims } from './victims.ts';
 
-// Those that need a host of their own are tried by doctor-attack.test.ts.
+// Those that need a host of their own are tried by doctor-attack.full.test.ts.
 const ATTACKS = [...INSIDE_ATTACKS.filter(({ needs }) => needs === undefined), CONTROL];
 const CASES = CALLERS.flatMap((caller) => (['overlay', 'copy'] as const).map((workspace) => ({ caller, workspace })));
 

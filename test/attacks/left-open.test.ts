@@ -1,9 +1,10 @@
 // test/attacks/left-open.test.ts: what the caller of ags has left open is not open inside; and `ags doctor --attack` would notice.
+// needs: sandbox
 import { expect, test } from 'vitest';
 import { FIND_LEFT_OPEN } from '../../src/attack/table/neighbours.ts';
-import { makeWorld } from '../../src/cli/make-context.ts';
+import { makeHostContext } from '../../src/cli/make-context.ts';
 import { startNeighbour } from '../../src/attack/inside.ts';
-import { openStage, type AttackStage } from '../../src/attack/attacked-project.ts';
+import { openStage, type AttackedProject } from '../../src/attack/attacked-project.ts';
 import { AGS, createMachine } from '../harness.ts';
 
 /** In the place of ags: a program that closes nothing. */
@@ -12,14 +13,14 @@ const CARELESS = ['perl', '-e', `$| = 1; ${FIND_LEFT_OPEN} print "ready\\n"; 1 w
 test('a descriptor that was left open is closed by ags, and would be seen if it were not', async () => {
   using machine = createMachine(process.getuid?.() === 0 ? 'root' : 'user');
   const self = [process.execPath, AGS];
-  await using stage = await openStage({ ...makeWorld({ ...machine.env }), cwd: machine.project, self }, {});
+  await using stage = await openStage({ ...makeHostContext({ ...machine.env }), cwd: machine.project, self }, {});
   expect(await foundBy(stage)).toEqual([]);
-  expect(await foundBy({ ...stage, world: { ...stage.world, self: CARELESS } })).toEqual(
+  expect(await foundBy({ ...stage, context: { ...stage.context, self: CARELESS } })).toEqual(
     [40, 9].map((fd) => `descriptor ${fd} = left open by the caller, and read`),
   );
 });
 
-async function foundBy(stage: AttackStage): Promise<readonly string[]> {
+async function foundBy(stage: AttackedProject): Promise<readonly string[]> {
   await using neighbour = await startNeighbour(stage);
   return neighbour.found;
 }

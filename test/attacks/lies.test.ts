@@ -1,6 +1,7 @@
 // test/attacks/lies.test.ts: a sandbox that prepares its files so that the host shows something else than it takes, or runs
 // something while it looks.
 // Invariant of all tests here: after everything is looked at and taken, no planted program has run.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
 // test/attacks/lifetime.test.ts: nothing of a sandbox outlives it, whatever the sandbox does and however it ends.
+// needs: sandbox
 import { randomBytes } from 'node:crypto';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,18 +1,18 @@
 // test/attacks/listeners.test.ts: what stands around a sandbox lies about its network. Nothing runs then.
+// needs: sandbox
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { SandboxNetwork } from '../../src/protocol/spec.ts';
-import { runAgain } from '../conformance/again.ts';
+import { ALSO_AS_USER, runAgain } from '../conformance/again.ts';
 import { openNative, type Instead } from '../conformance/native-backend.ts';
 import { createPlace } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 
 const LOOPBACK: SandboxNetwork = { kind: 'loopback' };
 const GATEWAY: SandboxNetwork = {
   kind: 'gateway',
   // On a machine whose network is shared, these are ports of the machine.
-  doors: [27_391, 27_392].map((port) => ({ name: `door ${port}`, protocol: 'tcp', address: '127.0.0.1', port })),
+  listeners: [27_391, 27_392].map((port) => ({ name: `door ${port}`, protocol: 'tcp', address: '127.0.0.1', port })),
   reach: false,
 };
 
@@ -59,16 +59,19 @@ test('A41: a bubblewrap that leaves the network out is noticed from outside', as
 });
 
 test('A41: a launcher that makes no network is noticed from outside', async () => {
-  const shared = changed(['syscall\\(\\$unshare, 0x40000000\\).*?close \\$any;', '']);
+  const shared = changed(['syscall\\(\\$unshare, 0x40000000\\).*?bring_up\\(.lo.\\);', '']);
   expect(await attempt(GATEWAY, shared)).toBe('backend.unprotected');
 });
 
 test('a sandbox that comes without one of its doors does not run', async () => {
-  const silent = changed(['\\(0 \\.\\. \\$#doors\\)', '(1 .. \\$#doors)'], ['1 while \\$heard.*?;', 'sleep 1;']);
+  const silent = changed(
+    ['\\(0 \\.\\. \\$#listeners\\)', '(1 .. \\$#listeners)'],
+    ['1 while \\$heard.*?;', 'sleep 1;'],
+  );
   expect(await attempt(GATEWAY, silent)).toBe('backend.failed');
 });
 
-if (CALLERS.length > 1)
+if (ALSO_AS_USER)
   test('an ordinary user is protected in the same way', async () => {
     const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
     expect({ failed, other, passed: passed.length }).toEqual({ failed: [], other: [], passed: 4 });

@@ -1,4 +1,5 @@
 // test/attacks/neighbours.test.ts: two sandboxes of one user at the same time, and one after the other: neither finds the other.
+// needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChildProcess } from 'node:child_process';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';

@@ -1,10 +1,10 @@
 // test/attacks/own-context.ts: what a verb knows about its caller, for tests that call one in their own process.
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { World } from '../../src/run/host-context.ts';
+import type { HostContext } from '../../src/run/host-context.ts';
 import type { Machine } from '../harness.ts';
 
-export function worldOf(machine: Pick<Machine, 'project' | 'home' | 'env' | 'uid' | 'stateDir'>): World {
+export function contextOf(machine: Pick<Machine, 'project' | 'home' | 'env' | 'uid' | 'stateDir'>): HostContext {
   return {
     cwd: machine.project,
     home: machine.home,

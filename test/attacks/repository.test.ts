@@ -1,6 +1,7 @@
 // test/attacks/repository.test.ts: a repository that came from elsewhere as files (an archive, a disk, a shared directory), whose
 // git directory was made to reach further than the project. What it names is not shown.
 // A clone cannot be made like this; what is unpacked can.
+// uses: sandbox
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, giveTo, HAS_SANDBOX, type Machine } from '../harness.ts';
 import { evilSettings } from './evil-git.ts';
 import { identity } from './run-inside.ts';
 
@@ -220,7 +221,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(refused ? 'project\nsearched\n' : run.stdout).toBe('project\nsearched\n');
   });
 
-  test('A89: no program that a git directory names is started on the host', async () => {
+  test.runIf(HAS_SANDBOX)('A89: no program that a git directory names is started on the host', async () => {
     using machine = createMachine(caller);
     const ran = join(machine.root, 'ran');
     mkdirSync(ran);
@@ -256,18 +257,21 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(machine.has('x')).toBe(true);
   });
 
-  test('A83: what is planted in a linked worktree never reaches the repository it belongs to', async () => {
-    using machine = createMachine(caller);
-    machine.git('worktree', 'add', '-q', '-b', 'topic', join(machine.home, 'code/tree'));
-    giveTo(join(machine.home, 'code'), machine.uid);
-    const before = readTree(machine);
-    const plant = `git config core.fsmonitor "touch ${machine.root}/pwned"; mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' > .git/hooks/post-checkout; chmod 755 .git/hooks/post-checkout; git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree}) ; git branch -D topic; echo ../../../x > .git/commondir; echo done`;
-    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant], {
-      cwd: join(machine.home, 'code/tree'),
-    });
-    expect(run.stdout).toContain('done');
-    expect(readTree(machine)).toEqual(before);
-  });
+  test.runIf(HAS_SANDBOX)(
+    'A83: what is planted in a linked worktree never reaches the repository it belongs to',
+    async () => {
+      using machine = createMachine(caller);
+      machine.git('worktree', 'add', '-q', '-b', 'topic', join(machine.home, 'code/tree'));
+      giveTo(join(machine.home, 'code'), machine.uid);
+      const before = readTree(machine);
+      const plant = `git config core.fsmonitor "touch ${machine.root}/pwned"; mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' > .git/hooks/post-checkout; chmod 755 .git/hooks/post-checkout; git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree}) ; git branch -D topic; echo ../../../x > .git/commondir; echo done`;
+      const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant], {
+        cwd: join(machine.home, 'code/tree'),
+      });
+      expect(run.stdout).toContain('done');
+      expect(readTree(machine)).toEqual(before);
+    },
+  );
 
   test('A78: what is planted in a submodule never reaches its repository', async () => {
     using machine = createMachine(caller);

@@ -1,5 +1,6 @@
 // test/attacks/secrets.test.ts: a secret that the user does hand over is seen by the command alone: not in a process list, not
 // in a file that ags keeps, not in what it prints.
+// needs: sandbox
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';

@@ -1,9 +1,10 @@
 // test/attacks/stage-settings.test.ts: what is attacked beside the sandbox itself, a neighbour and agents with work to bring out, is made as the
 // user's own sandboxes are, also where it is the project that says how.
+// needs: sandbox
 import { expect, test } from 'vitest';
 import { approve } from '../../src/config/trust.ts';
 import { readProject } from '../../src/config/load.ts';
-import { makeWorld } from '../../src/cli/make-context.ts';
+import { makeHostContext } from '../../src/cli/make-context.ts';
 import { makeProject } from '../../src/attack/git-pipeline.ts';
 import { notAttacked } from '../../src/attack/settings.ts';
 import { openStage } from '../../src/attack/attacked-project.ts';
@@ -32,14 +33,14 @@ test('the neighbour and the agents of the stage have the sandbox that tasks of t
   using machine = createMachine(process.getuid?.() === 0 ? 'root' : 'user', {
     files: { 'ags.yaml': JSON.stringify(SETTINGS) },
   });
-  const world = { ...makeWorld({ ...machine.env }), cwd: machine.project, self: [] };
-  const { asks, bytes } = await readProject(configInput(world, machine.project));
-  approve({ stateDir: world.stateDir, projectDir: machine.project, bytes, asks, now: new Date() });
-  await using stage = await openStage(world, {});
+  const context = { ...makeHostContext({ ...machine.env }), cwd: machine.project, self: [] };
+  const { asks, bytes } = await readProject(configInput(context, machine.project));
+  approve({ stateDir: context.stateDir, projectDir: machine.project, bytes, asks, now: new Date() });
+  await using stage = await openStage(context, {});
   const { project } = await makeProject(stage, 'attacker-1');
   // As the commands that are started there read it.
-  for (const cwd of [stage.world.cwd, project]) {
-    const plan = await planRun({ ...stage.world, cwd }, {}, { live: false });
+  for (const cwd of [stage.context.cwd, project]) {
+    const plan = await planRun({ ...stage.context, cwd }, {}, { live: false });
     expect(plan.workspace).toBe('copy');
     expect(plan.configured).toMatchObject({
       limits: stage.own.configured.limits,
@@ -49,7 +50,7 @@ test('the neighbour and the agents of the stage have the sandbox that tasks of t
       checks: { run: [] },
       secrets: [],
     });
-    expect(sandboxKey(stage.world, plan)).toBe(sandboxKey(world, stage.own));
+    expect(sandboxKey(stage.context, plan)).toBe(sandboxKey(context, stage.own));
   }
   expect(notAttacked(stage.own.configured)).toEqual(['secrets (ours in their place)', 'setup', 'checks', 'hooks']);
   expect(stage.plan.config.limits).toEqual(stage.own.configured.limits);

@@ -1,4 +1,5 @@
 // test/attacks/terminal.test.ts: the user's terminal is not handed through, so nothing can be typed into it from inside.
+// needs: sandbox
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { AGS, CALLERS, createMachine, type Machine } from '../harness.ts';
@@ -8,7 +9,7 @@ import { identity } from './run-inside.ts';
 function onTerminal(machine: Machine, script: string, input = ''): string {
   const { stdout } = spawnSync('script', ['-qefc', `sh -c '${script.replaceAll("'", "'\\''")}'`, '/dev/null'], {
     cwd: machine.project,
-    env: { ...machine.env, AGS: `${process.execPath} ${AGS}` },
+    env: { ...machine.env, NODE: process.execPath, AGS },
     ...identity(machine),
     encoding: 'utf8',
     input,
@@ -29,7 +30,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const screen = onTerminal(
       machine,
-      `$AGS exec --review later -- perl -e '${TYPE}' ${redirections}; stty -icanon -echo min 0 time 5; dd bs=100 count=1 2>/dev/null | od -c | head -3; echo END`,
+      `"$NODE" "$AGS" exec --review later -- perl -e '${TYPE}' ${redirections}; stty -icanon -echo min 0 time 5; dd bs=100 count=1 2>/dev/null | od -c | head -3; echo END`,
     );
     expect(screen).not.toContain('typed');
     expect(screen).not.toContain('TYPED');
@@ -41,7 +42,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     using machine = createMachine(caller);
     const screen = onTerminal(
       machine,
-      `tty; ps -o sid= -p $$; $AGS exec --review later -- sh -c 'readlink /proc/self/fd/0; perl -e "print getpgrp() == 0 ? q(outside) : q(inside), qq(\\n)"; : > /dev/tty && echo has a terminal'`,
+      `tty; ps -o sid= -p $$; "$NODE" "$AGS" exec --review later -- sh -c 'readlink /proc/self/fd/0; perl -e "print getpgrp() == 0 ? q(outside) : q(inside), qq(\\n)"; : > /dev/tty && echo has a terminal'`,
     );
     const [outside, , inside, group] = screen.split('\n');
     expect(outside).toMatch(/^\/dev\/pts\//);

@@ -2,7 +2,7 @@
 // `ags doctor --attack` sets out (src/attack/table/canaries.ts).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DOORS, type Places } from '../../src/attack/table/attack.ts';
+import { LISTENERS, type Places } from '../../src/attack/table/attack.ts';
 import {
   careless,
   difference,
@@ -81,7 +81,7 @@ export async function createVictims(machine: Machine): Promise<Victims> {
       SERVICE: '',
       ENGINE: '',
       DOMAIN: 'ags-attack.test',
-      ...DOORS,
+      ...LISTENERS,
     },
     touched: () => [...difference(before, look()), ...canaries.noticed()],
     async [Symbol.asyncDispose]() {

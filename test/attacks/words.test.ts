@@ -1,4 +1,5 @@
 // test/attacks/words.test.ts: what an agent names its commits, files, branches and errors is shown, and moves no cursor.
+// needs: sandbox
 import { expect, test } from 'vitest';
 import { CALLERS } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';

@@ -1,4 +1,5 @@
 // test/cli/bad-input.test.ts: projects that are not the ordinary case. Each works, or gets a clear error; the original is never touched.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ describe.each(USUAL)('as %s', (caller) => {
       'contains your whole home directory',
     ],
     ['the root of the system', () => ['exec', '--project', '/', '--', 'true'], 2, 'contains your whole home directory'],
-    ['a kernel directory', () => ['exec', '--project', '/proc', '--', 'true'], 2, 'directory of the system'],
+    ['a kernel directory', () => ['exec', '--project', '/proc', '--', 'true'], 2, 'system directory'],
     ['no command', () => ['exec'], 2, 'What should run in the sandbox?'],
     ['an unknown option', () => ['exec', '--frob', '--', 'true'], 2, "Unknown option '--frob'"],
     ['an unknown limit', () => ['exec', '--limit', 'mem=1g', '--', 'true'], 2, 'mem'],

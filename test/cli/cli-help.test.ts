@@ -11,7 +11,8 @@ import { helpOn, showHelp, unknownVerb } from '../../src/cli/help.ts';
 import { TOPICS } from '../../src/cli/help-topics.ts';
 import { parseVerb } from '../../src/cli/parse.ts';
 import type { Context, Verb } from '../../src/cli/verb.ts';
-import { VERBS, type VerbEntry } from '../../src/cli/verbs/table.ts';
+import { VERBS } from '../../src/cli/verbs/table.ts';
+import type { VerbEntry } from '../../src/cli/verb.ts';
 import completion, { completeWords } from '../../src/cli/verbs/completion.ts';
 import { ERRORS } from '../../src/protocol/errors.ts';
 import type { RunFile, TaskFile } from '../../src/protocol/task.ts';
@@ -27,7 +28,7 @@ const tooWide = (text: string): string[] => text.split('\n').filter((line) => wi
 async function output(run: (ctx: Context) => Promise<number>, more: Partial<Context> = {}): Promise<string> {
   const pieces: string[] = [];
   const stdout = new Writable({ write: (chunk: Buffer, _, done) => (pieces.push(chunk.toString()), done()) });
-  expect(await run({ stdout, stderr: stdout, colour: false, ...more } as unknown as Context)).toBe(0);
+  expect(await run({ stdout, stderr: stdout, colour: false, verbs: VERBS, ...more } as unknown as Context)).toBe(0);
   return pieces.join('');
 }
 

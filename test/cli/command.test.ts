@@ -1,4 +1,5 @@
 // test/cli/command.test.ts: the file that is called: bin/ags, which a shell reads before Node does.
+// needs: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -13,10 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createMachine, type Machine } from '../harness.ts';
 
-const COMMAND = new URL('../../../bin/ags', import.meta.url).pathname;
+const COMMAND = fileURLToPath(new URL('../../bin/ags', import.meta.url));
 const CALLER = process.getuid?.() === 0 ? 'root' : 'user';
 const SHELLS = ['/bin/sh', '/bin/bash', '/usr/bin/dash', '/usr/bin/busybox'].filter((path) => existsSync(path));
 
@@ -113,7 +115,7 @@ test.runIf(ownCode)('compiled code of another build is not taken, though it is a
   const cache = join(machine.home, '.cache/ags');
   const installed = join(machine.root, 'installed');
   for (const part of ['bin', 'dist/bundle', 'package.json'])
-    cpSync(new URL(`../${part}`, import.meta.url), join(installed, part), { recursive: true });
+    cpSync(new URL(`../../${part}`, import.meta.url), join(installed, part), { recursive: true });
   const file = join(installed, 'dist/bundle/hot.cjs');
   const command = join(installed, 'bin/ags');
   // Packages of npm all have the same time.

@@ -68,7 +68,7 @@ describe('commands', () => {
     expect(fs.readdirSync(at.input.projectDir)).toEqual(['ags.yaml']);
     expect(await at.load()).toEqual({ ...before, files: [path] });
     fs.writeFileSync(path, 'mine');
-    await expect(run(initVerb)).rejects.toMatchObject({ code: 'usage.invalid', message: 'ags.yaml is already there.' });
+    await expect(run(initVerb)).rejects.toMatchObject({ code: 'usage.invalid', message: 'ags.yaml already exists.' });
     expect(fs.readFileSync(path, 'utf8')).toBe('mine');
     expect((await run(initVerb, { force: true })).exit).toBe(0);
     expect(fs.readFileSync(path, 'utf8')).toBe((await run(initVerb, { print: true })).out);
@@ -148,7 +148,7 @@ describe('commands', () => {
   test('ags config path names the files', async () => {
     at.project('');
     expect((await run(configVerb, {}, ['path'])).out).toBe(
-      `user     ${at.input.userConfigFile}  (not there)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`,
+      `user     ${at.input.userConfigFile}  (does not exist)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`,
     );
   });
 
@@ -160,13 +160,13 @@ describe('commands', () => {
     expect(await run(trustVerb, {}, [], 'y')).toEqual({
       exit: 0,
       out: '',
-      err: `${shown}y\nApproved. If anything of it changes, you are asked again.\n`,
+      err: `${shown}y\nApproved. If the content changes, ags asks again.\n`,
     });
     expect(await at.asks()).toEqual([]);
     expect((await run(trustVerb, {}, [], 'n')).err).toBe(
       'Already approved:\n  ags.yaml:1: reveal: see hidden files of the project: .env\n',
     );
-    expect((await run(trustVerb, { revoke: true })).err).toBe('The approval is taken back.\n');
+    expect((await run(trustVerb, { revoke: true })).err).toBe('The approval was revoked.\n');
     expect(await at.asks()).toHaveLength(1);
   });
 
@@ -174,7 +174,7 @@ describe('commands', () => {
     at.project('reveal: [.env]\n');
     await expect(run(trustVerb)).rejects.toMatchObject({
       code: 'usage.no-terminal',
-      hint: 'To approve without being asked: ags trust --yes',
+      hint: 'To approve without a prompt: ags trust --yes',
     });
     expect(JSON.parse((await run(trustVerb, { json: true })).out)).toMatchObject({ approved: false });
     expect(await at.asks()).toHaveLength(1);

@@ -9,7 +9,7 @@ import { approve } from '../../src/config/trust.ts';
 import { AgsError, type ErrorCode } from '../../src/protocol/errors.ts';
 
 export const GiB = 2 ** 30;
-export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+export const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 export interface Fixture extends Disposable {
   readonly dir: string;

@@ -181,7 +181,7 @@ describe('errors', () => {
   const known =
     'user, backend, image, dockerfile, runtime, docker, compose, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, services, checks, merge, review';
   test.each([
-    ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known are ${known}`],
+    ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known keys: ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],
     ['limits:\n  open_files: 100\n', 'ags.yaml:2:3: unknown key "open_files" in limits (did you mean "openFiles"?)'],
     ['memory: 4g\n', 'ags.yaml:1:1: unknown key "memory" (did you mean "limits.memory"?)'],
@@ -193,7 +193,7 @@ describe('errors', () => {
       'limits:\n  memory: 150%\n',
       'ags.yaml:2:11: limits.memory: expected a size such as 512m or 4g, or a share of the memory such as 50%, found "150%"',
     ],
-    ['limits: { tmp: 1k }\n', 'ags.yaml:1:16: limits.tmp: "1k" is too little to run anything; the least is 1m'],
+    ['limits: { tmp: 1k }\n', 'ags.yaml:1:16: limits.tmp: "1k" is too little to run anything; the minimum is 1m'],
     [
       'limits:\n  time: 90\n',
       'ags.yaml:2:9: limits.time: expected a time such as 90s, 5m, 2h or 1d, or none, found 90',
@@ -235,8 +235,8 @@ describe('errors', () => {
       'ags.yaml:2:10: limits.memory: expected a size such as 512m or 4g, or a share of the memory such as 50%, found nothing',
     ],
     ['just text\n', 'ags.yaml:1:1: expected keys, each with its value, found "just text"'],
-    ['hide: []\nhide: []\n', 'ags.yaml:2:1: the key "hide" is here for the second time'],
-    ['hide: []\n---\nhide: []\n', 'ags.yaml:2:1: a second document begins here; only one can be read'],
+    ['hide: []\nhide: []\n', 'ags.yaml:2:1: duplicate key "hide"'],
+    ['hide: []\n---\nhide: []\n', 'ags.yaml:2:1: a second document begins here; only one is allowed'],
     ['hide: &a []\n', 'ags.yaml:1:7: anchors (&name) cannot be used here'],
     [
       'hide: [*.pem]\n',
@@ -245,8 +245,8 @@ describe('errors', () => {
     ['hide: !!set {}\n', 'ags.yaml:1:7: tags (!name) cannot be used here; put a text that begins with ! in quotes'],
     ['%YAML 1.1\n---\nkernel: {ptrace: yes}\n', 'ags.yaml:1:1: directives (%...) cannot be used here'],
     ['hide:\n  - "a\n', 'ags.yaml:3:1: not valid YAML: Missing closing "quote'],
-    ['hide: ["\u001b[2J"]\n', 'ags.yaml:1:9: \\x1b is a control character, which has no place in this file'],
-    ['hide: ["\\e[2J"]\n', 'ags.yaml:1:8: "\\x1b[2J" has characters that cannot be seen: U+001B'],
+    ['hide: ["\u001b[2J"]\n', 'ags.yaml:1:9: \\x1b is a control character, which is not allowed in this file'],
+    ['hide: ["\\e[2J"]\n', 'ags.yaml:1:8: "\\x1b[2J" has invisible characters: U+001B'],
     ['env: { set: { __proto__: x } }\n', 'ags.yaml:1:15: "__proto__" cannot be used as a key'],
     ['__proto__: { user: 0 }\n', 'ags.yaml:1:1: "__proto__" cannot be used as a key'],
   ])('%j is refused with its place', async (text, message) => {
@@ -285,7 +285,7 @@ describe('errors', () => {
   });
 
   const DEEP = 'this is nested too deeply';
-  const LONG = 'this is longer than any configuration needs to be';
+  const LONG = 'the file is too long';
   test.each([
     ['flow lists', `hide: ${'['.repeat(200_000)}`, `ags.yaml:1:15: ${DEEP}`],
     ['flow maps', `hide: ${'{a: '.repeat(50_000)}`, `ags.yaml:1:39: ${DEEP}`],
@@ -312,11 +312,11 @@ describe('errors', () => {
       { limits: { memmory: '4g' } },
       '--limit: expected one of processes, memory, openFiles, fileSize, disk, tmp, cpu, time, cpus (did you mean "memory"?), found "memmory"',
     ],
-    [{ limits: { processes: '4' } }, '--limit processes: "4" is too little to run anything; the least is 16'],
+    [{ limits: { processes: '4' } }, '--limit processes: "4" is too little to run anything; the minimum is 16'],
     [{ backend: 'lxc' }, '--backend: expected auto, native, docker or podman, found "lxc"'],
     [{ workspace: 'zip' }, '--workspace: expected auto, overlay or copy, found "zip"'],
     [{ mounts: ['relative'] }, '--mount: expected an absolute path, or one that begins with ~/, found "relative"'],
-    [{ mounts: ['/proc/1'] }, '--mount: "/proc/1" cannot be shown: the kernel has its own place inside for this'],
+    [{ mounts: ['/proc/1'] }, '--mount: "/proc/1" cannot be shown: the sandbox has its own'],
     [{ envPass: ['A B'] }, '--env: expected the name of a variable, or a prefix that ends in _*, found "A B"'],
     [
       { envSet: { '': 'x' } },
@@ -372,10 +372,10 @@ describe('files', () => {
     expect((await at.problem()).message).toBe('ags.yaml is not a regular file.');
     fs.rmdirSync(path);
     fs.symlinkSync('nowhere', path);
-    expect((await at.problem()).message).toBe('ags.yaml is a link to nothing.');
+    expect((await at.problem()).message).toBe('ags.yaml is a broken symbolic link.');
     fs.rmSync(path);
     fs.writeFileSync(join(at.input.projectDir, 'ags.yml'), '');
-    expect((await at.problem()).message).toBe('ags.yml has a name that is not read.');
+    expect((await at.problem()).message).toBe('ags.yml is not read: its name must end in .yaml.');
   });
 
   test("the user's own file may be a link to anywhere", async () => {

@@ -151,7 +151,7 @@ describe('the network section', () => {
     [{ network: 'yes' }, '--network: expected on, off or record, found "yes"'],
     [{ allow: ['*.com'] }, '--allow: "*.com": *.com is too wide; name at least two parts after the star'],
     [{ deny: ['a b c'] }, '--deny: "a b c": it is not a host'],
-    [{ tcp: ['db'] }, '--tcp: "db": it has no "=" between a name and where it leads'],
+    [{ tcp: ['db'] }, '--tcp: "db": it has no "=" between name and target'],
     [{ publish: ['70000'] }, '--publish: "70000": 70000 is not a port'],
   ])('the flag %j is refused', async (flags, message) => {
     expect(await at.problem(flags)).toEqual({ code: 'usage.invalid', message });
@@ -162,11 +162,11 @@ describe('the network section', () => {
     ['network: { alow: [] }', '1:12: unknown key "alow" in network (did you mean "allow"?)'],
     [
       'network: { presets: [jetbrain] }',
-      '1:22: network.presets[0]: there is no built-in list "jetbrain" (did you mean "jetbrains"?)',
+      '1:22: network.presets[0]: unknown built-in list "jetbrain" (did you mean "jetbrains"?)',
     ],
     [
       'network: { presets: [default] }',
-      `1:22: network.presets[0]: there is no built-in list "default"; there are ${Object.keys(PRESETS).join(', ')}`,
+      `1:22: network.presets[0]: unknown built-in list "default"; known lists: ${Object.keys(PRESETS).join(', ')}`,
     ],
     ['network:\n  allow: ["https://"]', '2:11: network.allow[0]: "https://": it is not a host'],
     [
@@ -175,11 +175,11 @@ describe('the network section', () => {
     ],
     [
       'network:\n  allow: ["FETCH a.test"]',
-      '2:11: network.allow[0]: "FETCH a.test": FETCH is not a method of HTTP (GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS)',
+      '2:11: network.allow[0]: "FETCH a.test": FETCH is not an HTTP method (GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS)',
     ],
     [
       'network: { addresses: [10.0.0.1/8] }',
-      '1:24: network.addresses[0]: "10.0.0.1/8": its last bits do not belong to a /8',
+      '1:24: network.addresses[0]: "10.0.0.1/8": it has bits set beyond its prefix of /8',
     ],
     [
       'network: { addresses: [0.0.0.0/0] }',
@@ -187,16 +187,13 @@ describe('the network section', () => {
     ],
     [
       'network: { addresses: ["fd00::1/8"] }',
-      '1:24: network.addresses[0]: "fd00::1/8": its last bits do not belong to a /8',
+      '1:24: network.addresses[0]: "fd00::1/8": it has bits set beyond its prefix of /8',
     ],
     [
       'network: { addresses: [10.0.0.0/33] }',
       '1:24: network.addresses[0]: "10.0.0.0/33": /33 is longer than the address',
     ],
-    [
-      'network: { addresses: [corp] }',
-      '1:24: network.addresses[0]: "corp": it is not an address with the length of its block',
-    ],
+    ['network: { addresses: [corp] }', '1:24: network.addresses[0]: "corp": it is not an address with a prefix length'],
     [
       'network: { tcp: [localhost=a.test:1] }',
       '1:18: network.tcp[0]: "localhost=a.test:1": localhost is the sandbox itself',
@@ -216,7 +213,7 @@ describe('the network section', () => {
     ],
     [
       'network: { upstream: [{ proxy: "http://me:pw@a:1" }] }',
-      '1:32: network.upstream[0].proxy: "http://me:pw@a:1": a password has no place in it; say with "auth" where it is kept',
+      '1:32: network.upstream[0].proxy: "http://me:pw@a:1": it must not contain a password; use "auth"',
     ],
     [
       'network: { upstream: [{ proxy: "http://a:1", auth: { env: A, file: /b } }] }',
@@ -225,7 +222,7 @@ describe('the network section', () => {
     ['network: { dns: [dns.test] }', '1:18: network.dns[0]: "dns.test": it is not an address'],
     [
       'network: { limits: { bytesOut: 1k } }',
-      '1:32: network.limits.bytesOut: "1k" is too little for one request; the least is 64k',
+      '1:32: network.limits.bytesOut: "1k" is too little for one request; the minimum is 64k',
     ],
     [
       'network: { limits: { connections: 0 } }',
@@ -235,17 +232,14 @@ describe('the network section', () => {
       'secrets: [{ name: a, host: "*.a.test", env: A, from: { env: A } }]',
       '1:28: secrets[0].host: "*.a.test": a secret is for one host',
     ],
-    [
-      'secrets: [{ name: a, host: a.test, env: A, from: {} }]',
-      '1:50: secrets[0].from: it does not say where the value is kept',
-    ],
+    ['secrets: [{ name: a, host: a.test, env: A, from: {} }]', '1:50: secrets[0].from: it has no source for the value'],
     [
       'secrets: [{ name: a, host: a.test, from: { env: A } }]',
-      '1:11: secrets[0]: nothing would ever use it: it has neither "env" nor "send"',
+      '1:11: secrets[0]: it is never used: it has neither "env" nor "send"',
     ],
     [
       'secrets: [{ name: a, host: a.test, env: A, header: Host, from: { env: A } }]',
-      '1:52: secrets[0].header: "host" belongs to the connection; no secret stands in it',
+      '1:52: secrets[0].header: "host" is a header of the connection and cannot carry a secret',
     ],
     [
       'secrets: [{ name: a, host: a.test, send: "Bearer", from: { env: A } }]',
@@ -257,11 +251,11 @@ describe('the network section', () => {
     ],
     [
       'secrets:\n - { name: a, host: a.test, env: A, from: { env: A } }\n - { name: a, host: b.test, env: B, from: { env: A } }',
-      '3:4: secrets[1]: a secret is called "a" already, at ags.yaml:2',
+      '3:4: secrets[1]: another secret is named "a", at ags.yaml:2',
     ],
     [
       'secrets:\n - { name: a, host: a.test, env: A, from: { env: A } }\n - { name: b, host: b.test, endpoint: A, send: "{}", from: { env: A } }',
-      '3:4: secrets[1]: the variable of a secret is called "A" already, at ags.yaml:2',
+      '3:4: secrets[1]: another secret uses the variable "A", at ags.yaml:2',
     ],
   ])('%j is refused with its place', async (text, message) => {
     at.project(`${text}\n`);

@@ -102,7 +102,7 @@ test.each([
   ['an end of the document', 'hide: [x]\n...\n'],
   ['a file that is indented as a whole', '  hide: [x]\n'],
 ])('%s is not written behind: it is refused with what to write', (_, text) => {
-  expect(() => edit(text, { add: ['a.test'] })).toThrow('ags.yaml is written in a way that cannot be changed safely.');
+  expect(() => edit(text, { add: ['a.test'] })).toThrow('ags.yaml is written in a way that ags cannot change safely.');
 });
 
 test('a rule cannot smuggle anything else into the file', () => {

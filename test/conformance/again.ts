@@ -3,11 +3,16 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CALLERS, IS_ROOT } from '../harness.ts';
 
 /** Set for the second run. */
 export const AGAIN = 'AGS_TESTS_AGAIN';
 
-const TEST = new URL('..', import.meta.url).pathname;
+/** Tests without the command line run as whoever runs this file. Where both callers are tried, they run once more as an ordinary user. */
+export const ALSO_AS_USER = process.env[AGAIN] === undefined && IS_ROOT && CALLERS.includes('root');
+
+const TEST = fileURLToPath(new URL('..', import.meta.url));
 
 // Without the project's vitest.config.ts: an ordinary user may neither list the checkout nor write its caches.
 const DRIVER = `

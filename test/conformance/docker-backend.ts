@@ -1,6 +1,6 @@
 // test/conformance/docker-backend.ts: the Docker of this machine.
 import type { Engine } from '../../src/sandbox/engine/engine.ts';
-import { findProgram } from '../../src/sandbox/checks/host.ts';
+import { findProgram } from '../../src/sandbox/programs.ts';
 import { openEngine } from './engine-backend.ts';
 
 export const ENGINE: Engine = {

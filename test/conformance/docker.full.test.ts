@@ -1,8 +1,7 @@
 // test/conformance/docker.full.test.ts: a container keeps every promise; for an ordinary user who may use the engine as for root, where it differs:
 // what is mounted, who owns it, and the limits.
 import { expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
-import { AGAIN, runAgain } from './again.ts';
+import { AGAIN, ALSO_AS_USER, runAgain } from './again.ts';
 import { openDocker } from './docker-backend.ts';
 import { doorPromises } from './listeners.ts';
 import { HAS_ENGINE } from './engine.ts';
@@ -22,7 +21,7 @@ if (HAS_ENGINE && isAgain && !isRunner) {
   if (!isRunner) doorPromises(openDocker);
 }
 
-if (HAS_ENGINE && CALLERS.length > 1 && !isAgain && !isRunner) {
+if (HAS_ENGINE && ALSO_AS_USER && !isRunner) {
   test('an ordinary user who may use the engine is promised the same', async () => {
     const mine = String(expect.getState().testPath);
     const again = { file: mine, uid: 42_424, group: 'docker', deadlineMs: 590_000 };

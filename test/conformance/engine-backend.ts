@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { createDocker } from '../../src/sandbox/container/container.ts';
+import { createContainer } from '../../src/sandbox/container/container.ts';
 import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import { ensureWhiteout, inspectHost } from '../../src/sandbox/checks/host.ts';
 import { ensureInterpreter } from '../../src/sandbox/spec/interpreter.ts';
@@ -11,7 +11,7 @@ import type { Open } from './place.ts';
 let count = 0;
 
 /** `own`: what the engine puts into every container by itself. */
-export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create = createDocker): Open {
+export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create = createContainer): Open {
   const openOne = async (directory: string): ReturnType<Open> => {
     const uid = process.getuid?.() ?? 0;
     const host = await inspectHost({
@@ -27,7 +27,7 @@ export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create
     const whiteout = await ensureWhiteout(join(directory, '..', 'state'));
     return {
       name: engine.name,
-      start: async (spec, command, stdio, onDoor) =>
+      start: async (spec, command, stdio, onListener) =>
         create({
           engine,
           runDir: directory,
@@ -46,7 +46,7 @@ export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create
           workRoot: join(directory, '..', 'engine-work'),
           stateDir: join(directory, '..', 'state'),
           name: `ags-test-${process.pid}-${count++}`,
-        }).start(spec, command, stdio, onDoor),
+        }).start(spec, command, stdio, onListener),
     };
   };
   return Object.assign(openOne, { base: '/var/tmp', own });

@@ -1,4 +1,5 @@
-// test/conformance/engine.ts: is there an engine to test with? `npm test` starts one where it can.
+// test/conformance/engine.ts: is there an engine to test with? `npm run test:all` starts one where it can.
+// uses: docker
 import { spawnSync } from 'node:child_process';
 import { ENGINE } from './docker-backend.ts';
 

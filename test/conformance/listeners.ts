@@ -4,13 +4,13 @@ import { Socket as DatagramSocket } from 'node:dgram';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { SandboxNetwork, SandboxSpec } from '../../src/protocol/spec.ts';
-import type { OnDoor } from '../../src/sandbox/backend.ts';
+import type { OnListener } from '../../src/sandbox/backend.ts';
 import { MOST_LATE } from '../../src/sandbox/io/listeners.ts';
 import { collect, createPlace, ended, INHERITED, OTHER_DESCRIPTORS, until, type Open, type Place } from './place.ts';
 
-export const DOORS: Extract<SandboxNetwork, { kind: 'gateway' }> = {
+export const LISTENERS: Extract<SandboxNetwork, { kind: 'gateway' }> = {
   kind: 'gateway',
-  doors: [
+  listeners: [
     { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: 3128 },
     { name: 'endpoint', protocol: 'tcp', address: '127.0.0.1', port: 3129 },
     { name: 'tls', protocol: 'tcp', address: '0.0.0.0', port: 443 },
@@ -19,16 +19,16 @@ export const DOORS: Extract<SandboxNetwork, { kind: 'gateway' }> = {
   ],
   reach: false,
 };
-export const REACHED: SandboxNetwork = { ...DOORS, reach: true };
+export const REACHED: SandboxNetwork = { ...LISTENERS, reach: true };
 
 export const specOf = (place: Place, network: SandboxNetwork): SandboxSpec => place.spec([], { network });
 
 /** Answers everybody with the door's name and what they said, once they have said it all. */
-export const echo: OnDoor = (name, door) => {
-  if (door instanceof DatagramSocket)
-    door.on('message', (said, from) => door.send(`${name} heard ${said.toString()}`, from.port, from.address));
+export const echo: OnListener = (name, listener) => {
+  if (listener instanceof DatagramSocket)
+    listener.on('message', (said, from) => listener.send(`${name} heard ${said.toString()}`, from.port, from.address));
   else
-    door.on('connection', (socket: Socket) => {
+    listener.on('connection', (socket: Socket) => {
       let said = '';
       socket.on('error', () => undefined);
       socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -51,11 +51,11 @@ const TALK = `sub talk {
 
 export function doorPromises(open: Open): void {
   /** What a program inside prints. */
-  async function inside(network: SandboxNetwork, script: string, onDoor?: OnDoor): Promise<string> {
+  async function inside(network: SandboxNetwork, script: string, onListener?: OnListener): Promise<string> {
     using place = await createPlace(open);
     const run = await place.run(['perl', '-MSocket', '-e', script], {
       spec: specOf(place, network),
-      ...(onDoor === undefined ? {} : { onDoor }),
+      ...(onListener === undefined ? {} : { onListener }),
     });
     return run.stdout + run.stderr;
   }
@@ -63,38 +63,38 @@ export function doorPromises(open: Open): void {
   test('whoever connects to a door is met outside, and both sides hear each other to the end', async () => {
     const talk = `${TALK} print talk(@$_), "\\n" for ['127.0.0.1', 3128, 'a'], ['127.0.0.1', 3129, 'b'], ['127.64.0.9', 443, 'c'], ['127.99.1.1', 80, 'd'];
       socket(my $u, PF_INET, SOCK_DGRAM, 0); connect($u, pack_sockaddr_in(53, inet_aton('127.0.0.1'))); send($u, 'e', 0); recv($u, my $answer, 99, 0); print $answer;`;
-    expect(await inside(DOORS, talk, echo)).toBe(
+    expect(await inside(LISTENERS, talk, echo)).toBe(
       'proxy heard a\nendpoint heard b\ntls heard c\nhttp heard d\nnames heard e',
     );
   });
 
   test('every door is there before the command runs, and shut when the sandbox is over', async () => {
     using place = await createPlace(open);
-    const doors = new Map<string, Server | DatagramSocket>();
+    const listeners = new Map<string, Server | DatagramSocket>();
     const closed: string[] = [];
     const sandbox = await place.start(['sh', '-c', 'echo begun; read x'], {
-      spec: specOf(place, DOORS),
-      onDoor: (name, door) => {
-        doors.set(name, door);
-        door.on('close', () => closed.push(name));
+      spec: specOf(place, LISTENERS),
+      onListener: (name, listener) => {
+        listeners.set(name, listener);
+        listener.on('close', () => closed.push(name));
       },
     });
     await until(sandbox, 'begun');
-    const listening = [...doors].map(([name, door]) => `${name} ${(door.address() as AddressInfo).port}`);
+    const listening = [...listeners].map(([name, listener]) => `${name} ${(listener.address() as AddressInfo).port}`);
     sandbox.stdin?.write('\n');
     await ended(sandbox);
     expect(listening).toEqual(['proxy 3128', 'endpoint 3129', 'tls 443', 'http 80', 'names 53']);
-    await expect.poll(() => closed.toSorted()).toEqual([...doors.keys()].toSorted());
+    await expect.poll(() => closed.toSorted()).toEqual([...listeners.keys()].toSorted());
   });
 
   test.each([false, true])('a gateway without any door works as well (reach: %s)', async (reach) => {
-    expect(await inside({ kind: 'gateway', doors: [], reach }, 'print "ran"')).toBe('ran');
+    expect(await inside({ kind: 'gateway', listeners: [], reach }, 'print "ran"')).toBe('ran');
   });
 
   test('A151: five hundred connections at once are all met', async () => {
     const crowd = `my @all; for (1 .. 500) { socket(my $s, PF_INET, SOCK_STREAM, 0); connect($s, pack_sockaddr_in(3128, INADDR_LOOPBACK)) or die "$_ $!"; push @all, $s }
       for (@all) { syswrite $_, 'x'; shutdown $_, 1 } my $met = 0; for my $s (@all) { local $/; $met++ if <$s> eq 'proxy heard x' } print $met`;
-    expect(await inside(DOORS, crowd, echo)).toBe('500');
+    expect(await inside(LISTENERS, crowd, echo)).toBe('500');
   });
 
   test('A69: loopback is the only interface, and no other address can be reached', async () => {
@@ -104,7 +104,7 @@ export function doorPromises(open: Open): void {
     const look = `${TALK} open my $f, '<', '/proc/net/dev'; print join(' ', map { /^\\s*(\\w+):/ } <$f>), "\\n";
       print talk(@$_), "\\n" for ['127.0.0.1', ${port}, ''], ['192.0.2.1', 443, ''], ['10.0.0.1', 80, ''];
       print socket(my $r, PF_INET, SOCK_RAW, 1) ? 'raw' : 'no raw';`;
-    const seen = await inside(DOORS, look, echo);
+    const seen = await inside(LISTENERS, look, echo);
     host.close();
     expect(seen).toBe('lo\nConnection refused\nNetwork is unreachable\nNetwork is unreachable\nno raw');
   });
@@ -116,16 +116,16 @@ export function doorPromises(open: Open): void {
         socket(my $s, PF_INET, $type, 0); setsockopt($s, SOL_SOCKET, $_, 1) for SO_REUSEADDR, 15;
         print bind($s, pack_sockaddr_in($port, inet_aton($address))) && ($type == SOCK_DGRAM || listen $s, 5) ? 'taken' : $!{EACCES} ? 'denied' : $!{EADDRINUSE} ? 'in use' : $!, "\\n";
       }`;
-    expect(await inside(DOORS, steal)).toBe('in use\nin use\ndenied\ndenied\ndenied\ndenied\ndenied\n');
+    expect(await inside(LISTENERS, steal)).toBe('in use\nin use\ndenied\ndenied\ndenied\ndenied\ndenied\n');
     const high = { name: 'high', protocol: 'udp', address: '127.0.0.1', port: 5353 } as const;
-    await expect(inside({ ...DOORS, doors: [high] }, 'print "ran"')).rejects.toThrow('could be taken over');
+    await expect(inside({ ...LISTENERS, listeners: [high] }, 'print "ran"')).rejects.toThrow('could be taken over');
   });
 
   test.each([false, true])(
     'A154: the command has no right over its network and no descriptor of ours (reach: %s)',
     async (reach) => {
       using place = await createPlace(open);
-      const network = { ...DOORS, reach };
+      const network = { ...LISTENERS, reach };
       const rights = await place.run(
         ['sh', '-c', 'grep Cap /proc/self/status; env | grep NODE; set -- /proc/[0-9]*; echo $#'],
         {
@@ -203,11 +203,11 @@ export function doorPromises(open: Open): void {
     await until(sandbox, 'begun');
     for (const port of [8090, 3128, 53, 0, 65_536])
       await expect(sandbox.open(port)).rejects.toMatchObject({ code: 'backend.failed' });
-    const [door, other] = [await sandbox.open(8091), await sandbox.open(8092)];
-    echo('late', door);
+    const [listener, other] = [await sandbox.open(8091), await sandbox.open(8092)];
+    echo('late', listener);
     sandbox.stdin?.write('\n');
-    await new Promise((resolve) => door.once('connection', resolve));
-    door.close();
+    await new Promise((resolve) => listener.once('connection', resolve));
+    listener.close();
     sandbox.stdin?.write('\n\n');
     const closed = new Promise((resolve) => other.once('close', resolve));
     await ended(sandbox);
@@ -222,11 +222,11 @@ export function doorPromises(open: Open): void {
     await until(sandbox, 'begun');
     const ports = Array.from({ length: MOST_LATE + 20 }, (_, i) => 20_000 + i);
     const opened = await Promise.allSettled(ports.map((port) => sandbox.open(port)));
-    const doors = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    expect(doors.length).toBe(MOST_LATE);
+    const listeners = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(listeners.length).toBe(MOST_LATE);
     // Whoever shuts one may open another.
-    const shut = new Promise((resolve) => doors[0]?.once('close', resolve));
-    doors[0]?.close();
+    const shut = new Promise((resolve) => listeners[0]?.once('close', resolve));
+    listeners[0]?.close();
     await shut;
     await sandbox.open(19_999);
     sandbox.stdin?.end();

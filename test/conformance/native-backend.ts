@@ -1,4 +1,5 @@
 // test/conformance/native-backend.ts: the bubblewrap backend of this machine, for tests that start sandboxes without the command line.
+// needs: sandbox
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Backend } from '../../src/sandbox/backend.ts';
@@ -27,7 +28,7 @@ export async function openNative(directory: string, instead: Instead = {}): Prom
   const whiteout = await ensureWhiteout(stateDir);
   return {
     name: 'native',
-    start: (spec, command, stdio, onDoor) =>
+    start: (spec, command, stdio, onListener) =>
       createNative({
         runDir: directory,
         whiteout,
@@ -42,6 +43,6 @@ export async function openNative(directory: string, instead: Instead = {}): Prom
         limitHost: host.limitHost,
         cgroup: { files: [], prefix: instead.prefix ?? [], env: {} },
         runMark: 'conformance',
-      }).start(spec, command, stdio, onDoor),
+      }).start(spec, command, stdio, onListener),
   };
 }

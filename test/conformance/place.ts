@@ -24,7 +24,7 @@ import {
   type Mount,
   type SandboxSpec,
 } from '../../src/protocol/spec.ts';
-import type { Backend, OnDoor, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
+import type { Backend, OnListener, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
 import { readMachine } from '../../src/sandbox/spec/machine.ts';
 import type { Caller } from '../harness.ts';
 
@@ -59,7 +59,7 @@ export interface Outcome {
 export interface RunInput {
   readonly spec?: SandboxSpec;
   readonly input?: Buffer | string;
-  readonly onDoor?: OnDoor;
+  readonly onListener?: OnListener;
 }
 
 export interface Place extends Disposable {
@@ -76,7 +76,7 @@ export interface Place extends Disposable {
   write(path: string, content: string | Buffer, mode?: number): void;
   start(
     command: readonly string[],
-    options?: { spec?: SandboxSpec; stdio?: Partial<Stdio>; onDoor?: OnDoor | undefined },
+    options?: { spec?: SandboxSpec; stdio?: Partial<Stdio>; onListener?: OnListener | undefined },
   ): Promise<Sandbox>;
   run(command: readonly string[], options?: RunInput): Promise<Outcome>;
   /** The same with raw bytes. */
@@ -133,9 +133,9 @@ export async function createPlace(open: Open): Promise<Place> {
       writeFileSync(join(project, path), content);
       chmodSync(join(project, path), mode);
     },
-    async start(command, { spec = place.spec(), stdio = {}, onDoor } = {}) {
+    async start(command, { spec = place.spec(), stdio = {}, onListener } = {}) {
       const streams = { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null, ...stdio } as const;
-      const sandbox = await backend.start(spec, command, streams, onDoor);
+      const sandbox = await backend.start(spec, command, streams, onListener);
       started.push(sandbox);
       return sandbox;
     },

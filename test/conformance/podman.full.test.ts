@@ -3,9 +3,8 @@
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
-import { CALLERS } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN } from '../sandbox/podman-user.ts';
-import { AGAIN, runAgain } from './again.ts';
+import { ALSO_AS_USER, runAgain } from './again.ts';
 import { doorPromises } from './listeners.ts';
 import { openEngine } from './engine-backend.ts';
 import { filePromises } from './files.ts';
@@ -26,7 +25,7 @@ if (HAS_PODMAN && CALLER === 'root' && process.env[RUNNER.word] === undefined) {
   limitPromises(openPodman());
 }
 
-if (HAS_PODMAN && CALLERS.length > 1 && process.env[AGAIN] === undefined) {
+if (HAS_PODMAN && ALSO_AS_USER) {
   test('an ordinary user is promised the same', async () => {
     using user = createPodmanUser('ags-conformance');
     const mine = String(expect.getState().testPath);

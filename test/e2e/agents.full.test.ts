@@ -8,7 +8,7 @@ import type { RunFile } from '../../src/protocol/task.ts';
 import { BY_CALLER, MISSES_RIPGREP, type Driven } from '../agents/driven.ts';
 import { programIn } from '../agents/programs.ts';
 import { DENIED_HOST, openRoad, REAL_KEY, type Road } from '../agents/whole-pipeline.ts';
-import { CALLERS, type Caller } from '../harness.ts';
+import { type Caller, IS_ROOT } from '../harness.ts';
 
 /** Gemini CLI tells no exit code of a command that went well; Codex CLI nothing of a call that a hook refused: the hook's event does. */
 const SAYS_NO_ZERO = ['gemini'];
@@ -68,7 +68,7 @@ async function tell({ agent, write, run }: Driven, caller: Caller, keep: (road: 
 }
 
 // The model answers at the port of the real one, 443, which is root's to open.
-describe.runIf(CALLERS.includes('root')).each(BY_CALLER)('$title as $caller', (driven) => {
+describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
   const { agent, caller } = driven;
   let open: Road | null = null;
   let told: Told;

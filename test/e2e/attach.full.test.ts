@@ -35,7 +35,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('C-]');
     const left = await screen.ended();
     expect(left).toMatchObject({ code: 0 });
-    expect(left.shown).toContain('ags: left.\n');
+    expect(left.shown).toContain('ags: Detached; the agent keeps running. Reattach: ags attach first\n');
     expect(screen.modes()).toBe(before);
 
     screen.type('ags attach first');
@@ -45,7 +45,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('Enter');
     await screen.until('You said hello.');
     screen.press('Enter');
-    expect((await screen.ended()).shown).toContain('ags: it has ended with 0.\n');
+    expect((await screen.ended()).shown).toContain('ags: It exited with 0.\n');
     expect(screen.modes()).toBe(before);
     await machine.until('first', ['ready']);
     expect(machine.git('show', 'ags/first:said.txt')).toBe('You said hello.\n');
@@ -64,7 +64,7 @@ describe.each(USUAL)('as %s', (caller) => {
     for (const command of ['ags shell first', 'ags attach first']) {
       screen.type(command);
       screen.press('Enter');
-      await screen.until('leaves it running');
+      await screen.until('the agent keeps running');
       if (command.includes('shell')) {
         screen.type('sh once.sh; echo "sta""ys"');
         screen.press('Enter');
@@ -87,7 +87,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('Enter');
     await screen.until('Ready for you.');
     expect(await machine.ags(['stop', 'first'])).toMatchObject({ code: 0 });
-    expect((await screen.ended()).shown).toContain('ags: it has ended with 0.\n');
+    expect((await screen.ended()).shown).toContain('ags: It exited with 0.\n');
     await machine.until('first', ['stopped']);
     expect(machine.git('show', 'ags/first:bye.txt')).toBe('bye\n');
   });

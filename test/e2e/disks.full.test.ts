@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, giveTo, IS_ROOT, type Machine } from '../harness.ts';
 import { openDisk } from './disk.ts';
 
 const saying = (text: string): string => expect.stringContaining(text) as string;
@@ -25,7 +25,7 @@ function prepare(caller: Machine['caller']): Machine {
 const CHANGES = 'echo new > new.txt; echo x > src/a.txt; rm README.md';
 
 // Only root can mount.
-describe.runIf(CALLERS.includes('root')).each(CALLERS)('as %s', (caller) => {
+describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
   test('a project that may not be written can be worked on; what is taken later is not lost', async () => {
     using machine = prepare(caller);
     {
@@ -54,7 +54,7 @@ describe.runIf(CALLERS.includes('root')).each(CALLERS)('as %s', (caller) => {
       code: 9,
       signal: null,
       stdout: '',
-      stderr: `ags: ags cannot write to ${machine.stateDir}: the file system is read-only.\n     Have its files kept elsewhere: set XDG_STATE_HOME\n`,
+      stderr: `ags: ags cannot write to ${machine.stateDir}: the file system is read-only.\n     Choose another directory: set XDG_STATE_HOME\n`,
     });
     // With the state elsewhere, what only saves time may stay unwritten.
     expect(disk.sh(`mount -t tmpfs -o mode=1777 tmpfs /mnt; ls -A /mnt`)).toBe('');
@@ -82,7 +82,7 @@ describe.runIf(CALLERS.includes('root')).each(CALLERS)('as %s', (caller) => {
     const run = await disk.ags('exec', '--', 'sh', '-c', `${CHANGES}; cat /dev/zero > big.bin; exit 5`);
     expect(run).toMatchObject({ code: 5, stdout: '', stderr: saying('No space left on device') });
     const task = disk.sh(`ls ${machine.stateDir}/tasks`).trim();
-    expect(run.stderr).toContain(`ags: Nothing was taken; the changes are kept. Try again with: ags review ${task}\n`);
+    expect(run.stderr).toContain(`ags: Nothing was taken; the changes are kept. Try again: ags review ${task}\n`);
     expect(await disk.ags('review', '--accept-all')).toMatchObject({
       code: 9,
       stderr: saying('no room left on the disk'),

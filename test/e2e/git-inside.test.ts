@@ -1,4 +1,5 @@
 // test/e2e/git-inside.test.ts: inside a sandbox git works as outside, quickly, and the user's own repository never notices.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

@@ -109,7 +109,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       if (last.code !== 0)
         expect(last).toMatchObject({
           code: 3,
-          stderr: expect.stringContaining('No task of this project has changes to look at.') as string,
+          stderr: expect.stringContaining('No task of this project has changes to review.') as string,
         });
     }
     expect(await machine.ags(['cleanup', '--yes'])).toMatchObject({ code: 0 });

@@ -36,8 +36,8 @@ function stateOf(machine: Machine, base: string): string {
   const status = machine.git('status', '--porcelain');
   const texts = new Set(FILES.slice(0, -1).map((name) => (machine.has(name) ? machine.read(name) : 'gone')));
   const there = [machine.has(FILES.at(-1) ?? ''), machine.has('made/new.txt')];
-  const strays = readdirSync(machine.project).filter((name) => name.startsWith('.ags-tmp-'));
-  const seen = JSON.stringify([tip === base, status, [...texts], there, strays]);
+  const orphans = readdirSync(machine.project).filter((name) => name.startsWith('.ags-tmp-'));
+  const seen = JSON.stringify([tip === base, status, [...texts], there, orphans]);
   if (seen === JSON.stringify([true, '', ['old\n'], [true, false], []])) return 'before';
   if (seen === JSON.stringify([false, '', ['new\n'], [false, true], []])) return 'after';
   return seen;

@@ -302,8 +302,8 @@ describe.each(USUAL)('as %s', (caller) => {
     for (const [directory, words] of [
       [machine.home, 'contains your whole home directory'],
       ['/', 'contains your whole home directory'],
-      ['/usr', 'is a directory of the system'],
-      ['/proc/self', 'is a directory of the system'],
+      ['/usr', 'is a system directory'],
+      ['/proc/self', 'is a system directory'],
       [join(machine.project, 'file.txt'), 'is not a directory'],
       [join(machine.project, '.git'), 'is inside a git directory'],
       [join(machine.project, '.git/objects'), 'is inside a git directory'],

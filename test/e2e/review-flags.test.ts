@@ -1,4 +1,5 @@
 // test/e2e/review-flags.test.ts: the same review for scripts, and every kind of change there is.
+// needs: sandbox
 import {
   chmodSync,
   lstatSync,
@@ -41,7 +42,7 @@ async function changed(machine: Machine, script: string): Promise<string> {
   const run = await machine.ags(['exec', '--name', 'work', '--', 'bash', '-c', script]);
   expect(run).toMatchObject({ code: 0, stdout: '' });
   const task = machine.tasks().at(-1) ?? '';
-  expect(run.stderr).toContain(`changed; nothing was taken. Look at them with: ags review ${task}\n`);
+  expect(run.stderr).toContain(`changed; nothing was taken. Review them: ags review ${task}\n`);
   return task;
 }
 
@@ -69,7 +70,7 @@ describe.each(USUAL)('as %s', (caller) => {
       'NEW       src/n e w.txt',
     ]);
     expect(run.stderr).toContain(
-      `ags: this is about ${task}.\n5 changes, 1 ignored file. Nothing was taken: there is no terminal to ask on.\n`,
+      `ags: using task ${task}.\n5 changes, 1 ignored file. Nothing was taken: there is no terminal for a review.\n`,
     );
     expect(machine.git('status', '--short')).toBe('');
     expect(paths(await list(machine))).toEqual(['package.json', 'c.txt', 'src/a.txt', 'src/b.txt', 'src/n e w.txt']);
@@ -85,7 +86,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(paths(await list(machine, task))).toEqual(['package.json', 'c.txt', 'src/a.txt']);
     const rest = await machine.ags(['review', '--accept', 'src/']);
     expect(rest).toMatchObject({ code: 0, stdout: '' });
-    expect(rest.stderr).toContain(`1 taken, 0 thrown away, 3 left. Come back with: ags review ${task}\n`);
+    expect(rest.stderr).toContain(`1 taken, 0 thrown away, 3 left. Review them: ags review ${task}\n`);
     expect(machine.git('status', '--short')).toBe(' M src/a.txt\n?? "src/n e w.txt"\n');
   });
 
@@ -94,7 +95,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const task = await changed(machine, CHANGES);
     expect(await machine.ags(['review', '--accept', 'package.json'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Look at it, then name it: --risky package.json') as string,
+      stderr: expect.stringContaining('Review it, then name it: --risky package.json') as string,
     });
     expect(await machine.ags(['review', '--accept', '**'])).toMatchObject({ code: 0 });
     expect(machine.read('package.json')).toBe('{}\n');
@@ -155,7 +156,7 @@ describe.each(USUAL)('as %s', (caller) => {
     using machine = createMachine(caller, { files: FILES });
     const task = await changed(machine, CHANGES);
     const whole = await machine.ags(['diff']);
-    expect(whole).toMatchObject({ code: 0, stderr: `ags: this is about ${task}.\n` });
+    expect(whole).toMatchObject({ code: 0, stderr: `ags: using task ${task}.\n` });
     expect(whole.stdout).toContain('MODIFIED  c.txt\n@@ -1 +1 @@\n-c\n+C\n');
     expect(await machine.ags(['diff', task, '--name-only'])).toMatchObject({
       code: 0,

@@ -60,7 +60,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await open(screen, task);
     // ci.yml, package.json, a.txt, b.txt, c.txt, gone.txt, new-name.txt, new.txt
     const first = screen.text();
-    expect(first).toContain(`${task}: 8 files changed, 2 of them can run code and are asked about first.`);
+    expect(first).toContain(`${task}: 8 files changed, 2 of them can run code and come first.`);
     expect(first).toMatch(/\[1\/8\] MODIFIED {2}package\.json {2}! runs on your machine {2}\+1 -1\n/);
     expect(first).toContain('+{ "name": "x", "scripts": { "postinstall": "curl evil" } }');
     await answer(screen, ['r']);
@@ -72,7 +72,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await answer(screen, ['d']);
     expect(screen.text()).toContain('\n-two\n+TWO\n');
     await answer(screen, ['x']);
-    expect(screen.text()).toContain('That key has no meaning here; ? lists those that have.');
+    expect(screen.text()).toContain('Unknown key; ? lists the keys.');
     await answer(screen, ['y', 'n', 'r']);
     expect(screen.text()).toMatch(/\[6\/8\] DELETED {3}gone\.txt {2}-1\n/);
     await answer(screen, ['y']);
@@ -82,7 +82,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('y');
     const { shown, code } = await screen.ended();
     expect(code).toBe(0);
-    expect(shown).toContain(`\n5 taken, 2 thrown away, 1 left. Come back with: ags review ${task}\n`);
+    expect(shown).toContain(`\n5 taken, 2 thrown away, 1 left. Review them: ags review ${task}\n`);
     expect(contents(machine)).toEqual({
       'a.txt': 'one\nTWO\nthree\n',
       'b.txt': 'b\n',
@@ -113,7 +113,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('Y');
     const { shown } = await screen.ended();
     expect(shown).toContain(
-      `\n6 taken, 0 thrown away, 2 left. Come back with: ags review ${task}\n  Files that can run code are taken one by one only: y on the file, or --risky <path>.\n`,
+      `\n6 taken, 0 thrown away, 2 left. Review them: ags review ${task}\n  Take files that can run code one by one: y on the file, or --risky <path>.\n`,
     );
     expect(contents(machine)).toMatchObject({
       'a.txt': 'one\nTWO\nthree\n',
@@ -142,7 +142,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('C-c');
     const cancelled = await screen.ended();
     expect(cancelled.code).toBe(130);
-    expect(cancelled.shown).toContain(`Cancelled: nothing was changed. Come back with: ags review ${task}\n`);
+    expect(cancelled.shown).toContain(`Cancelled: nothing was changed. Resume: ags review ${task}\n`);
     expect(machine.git('status', '--short')).toBe('');
     await screen.clear();
     // The last question is about the ignored files: there, too, nothing has been written yet.
@@ -261,14 +261,14 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(screen.text()).toMatch(/\[1\/3\] MODIFIED {2}clash\.txt {2}CONFLICT {2}\+1 -1\n/);
     expect(screen.text()).toContain('Conflict: e edit both sides, n later, r throw away, d diff, q leave, ? more >');
     await answer(screen, ['y']);
-    expect(screen.text()).toContain('It changed on both sides. Put both into one text with e, or leave it for later.');
+    expect(screen.text()).toContain('It changed on both sides. Press e to combine them, or leave it for later.');
     await answer(screen, ['e']);
-    expect(screen.text()).toContain('There are still conflict marks in it, so nothing was taken.');
+    expect(screen.text()).toContain('The text still has conflict markers, so nothing was taken.');
     await answer(screen, ['e']);
     // There is nothing of the user's to put beside it.
     expect(screen.text()).toContain('\nConflict: n later, r throw away, d diff, q leave, ? more >');
     await answer(screen, ['e']);
-    expect(screen.text()).toContain('The two sides cannot be put into one text.');
+    expect(screen.text()).toContain('The two sides cannot be combined into one text.');
     await answer(screen, ['n']);
     expect(screen.text()).toMatch(/\[3\/3\] MODIFIED {2}merge\.txt {2}merged {2}\+1 -1\n/);
     await answer(screen, ['d']);
@@ -276,7 +276,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(screen.text()).not.toContain('-user\n+line 18');
     screen.press('y');
     expect((await screen.ended()).shown).toContain(
-      `\n2 taken, 0 thrown away, 1 left. Come back with: ags review ${task}\n  Files that changed on both sides are not taken as they are: e edits both into one, in a review on a terminal.\n`,
+      `\n2 taken, 0 thrown away, 1 left. Review them: ags review ${task}\n  Files that changed on both sides need an edit: press e in a review on a terminal.\n`,
     );
     expect([machine.read('clash.txt'), machine.read('merge.txt'), machine.has('gone.txt')]).toEqual([
       lines.replace('line 3\n', 'user\nagent\n'),

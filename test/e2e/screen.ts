@@ -1,5 +1,6 @@
 // test/e2e/screen.ts: a real terminal in which a person types `ags` commands: a shell of the machine's user in tmux.
 // What is on it is what a user would see, after every escape sequence has had its effect.
+// needs: tmux, sandbox
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -75,7 +76,7 @@ export async function openScreen(
     await sleep(10);
   // Every prompt has its number, so that one that was there before is not taken for the next.
   const profile = join(machine.root, 'profile.sh');
-  writeFileSync(profile, `set +H\nunset HISTFILE\nPS1='<$?:\\#> '\nags() { ${process.execPath} ${AGS} "$@"; }\n`);
+  writeFileSync(profile, `set +H\nunset HISTFILE\nPS1='<$?:\\#> '\nags() { '${process.execPath}' '${AGS}' "$@"; }\n`);
   tmux(
     'set-option',
     '-g',

@@ -1,4 +1,5 @@
 // test/e2e/streams.test.ts: streams, exit codes, signals and options of `ags exec`, where no terminal is involved.
+// needs: sandbox
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
   /** A line of the user's own shell; `ags` is the command. */
   const shell = (line: string): Promise<{ code: number | null; stdout: string; stderr: string }> => {
-    const child = spawn('bash', ['-c', `ags() { ${process.execPath} ${AGS} "$@"; }; ${line}`], {
+    const child = spawn('bash', ['-c', `ags() { '${process.execPath}' '${AGS}' "$@"; }; ${line}`], {
       cwd: machine.project,
       env: machine.env,
       ...identity(machine),
@@ -255,7 +256,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   test('a limit on time ends the command and says so', async () => {
     const run = await machine.ags(['exec', '--limit', 'time=1s', '--', 'sleep', '77777']);
     expect(run).toMatchObject({ code: 137, stdout: '' });
-    expect(run.stderr).toContain('its time of 1s is over (limits.time)');
+    expect(run.stderr).toContain('time limit of 1s reached (limits.time)');
     expect(await machine.ags(['exec', '--limit', 'openFiles=70', '--', 'sh', '-c', 'ulimit -n'])).toMatchObject({
       code: 0,
       stdout: '70\n',

@@ -1,6 +1,6 @@
 // test/e2e/terminal.full.test.ts: on a terminal a sandboxed command behaves as if it ran in the user's own shell.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, type Machine, ONE } from '../harness.ts';
 import { leftovers, signalAgs } from './leftovers.ts';
 import { openScreen, type Screen } from './screen.ts';
 
@@ -210,11 +210,11 @@ describe.each(CALLERS)('as %s', (caller) => {
 });
 
 test('ags shell without a terminal says what to use instead', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user');
+  using machine = createMachine(ONE);
   expect(await machine.ags(['shell'])).toEqual({
     code: 2,
     signal: null,
     stdout: '',
-    stderr: 'ags: ags shell needs a terminal.\n     In a script use: ags exec -- <command>\n',
+    stderr: 'ags: ags shell needs a terminal.\n     In a script, use: ags exec -- <command>\n',
   });
 });

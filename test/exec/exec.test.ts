@@ -1,4 +1,5 @@
 // test/exec/exec.test.ts: `ags exec` behaves as if the command ran directly.
+// needs: sandbox
 import { expect, test } from 'vitest';
 import { CALLERS, createMachine } from '../harness.ts';
 

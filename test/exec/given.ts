@@ -6,7 +6,7 @@ export function given(there: boolean, what: string): (name: string, body: () => 
   return (name, body, timeoutMs) => {
     if (there) test(name, async () => void (await body()), timeoutMs);
     else if (process.env['AGS_REQUIRE_ALL']) test(name, () => expect.fail(`this needs ${what}`));
-    else test.skip(`${name} (needs ${what})`, () => undefined);
+    else test(name, ({ skip }) => skip(`needs ${what}`));
   };
 }
 

@@ -13,7 +13,7 @@ export function exportTask(ground: Ground, task: string, name: string): Begun {
     running: ground.start('export', task, file),
     task,
     async end({ code }) {
-      const wrong = [...(await tidied(ground)), ...strays(dir, ['work.ags'])];
+      const wrong = [...(await tidied(ground)), ...orphans(dir, ['work.ags'])];
       const made = list(dir).includes('work.ags');
       if (code === 0 && !made) return [...wrong, `the export of ${task} was called done, and there is no file`];
       // A file that is there is whole; one that is not can be written now.
@@ -35,7 +35,7 @@ export async function importTask(ground: Ground, task: string, name: string, ane
     running: ground.start('import', file, ...place),
     task,
     async end({ code }) {
-      const wrong = [...(await tidied(ground)), ...strays(dir, ['work.ags', 'made'])];
+      const wrong = [...(await tidied(ground)), ...orphans(dir, ['work.ags', 'made'])];
       const made = taskNames(ground.stateDir).filter((one) => !before.has(one));
       if (made.length !== 1 && (code === 0 || made.length > 1)) wrong.push(`the import made ${made.length} tasks`);
       for (const one of made) wrong.push(...(await lookAt(ground, task, one)));
@@ -56,7 +56,7 @@ function placeFor({ machine }: Ground, name: string): string {
 /** Whatever was cut off is taken back by the next one who tidies up. */
 const tidied = async (ground: Ground): Promise<string[]> => failed(await ground.ags('cleanup', '--yes'));
 
-const strays = (dir: string, known: readonly string[]): string[] =>
+const orphans = (dir: string, known: readonly string[]): string[] =>
   list(dir)
     .filter((name) => !known.includes(name))
     .map((name) => `left: ${name} beside a file of an export`);

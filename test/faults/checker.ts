@@ -1,5 +1,5 @@
 // test/faults/checker.ts: was anything lost or doubled? It asks plain git and reads plain files: nothing of ags has a say in it.
-// Invariant: it changes nothing, and each kind of damage that it looks for has been planted and found (checker.test.ts).
+// Invariant: it changes nothing, and each kind of damage that it looks for has been planted and found (checker.proof.test.ts).
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 // test/faults/faults.proof.test.ts: kill -9, frozen processes, full disks, moved clocks and dead origins, again and again, at moments that a seed
 // chooses. Nothing that was done is lost or doubled, nothing is left, and the next command works.
-// `npm run faults` plays hundreds of rounds, others each time; `npm test` a few, and always the same. The seed is printed: AGS_FAULT_SEED makes
+// `npm run faults` plays hundreds of rounds, others each time; `npm run test:proof` a few, and always the same. The seed is printed: AGS_FAULT_SEED makes
 // the same choices again, AGS_FAULT_ROUND plays only one.
 import { afterAll, describe, expect, test } from 'vitest';
 import { HAS_ENGINE } from '../conformance/engine.ts';

@@ -1,11 +1,14 @@
 // test/faults/ground.ts: the machine on which faults happen: a project with work of the user's own in it, a small disk for the state of
 // ags, a clock that can be moved, an origin that can be cut off. It lives through all rounds: what one leaves, the next meets.
+// uses: curl, docker, redis
+// needs: low-ports
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { openDisk } from '../e2e/disk.ts';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import {
   AGS,
   asMember,
@@ -22,7 +25,7 @@ import { processesOf, type Seen } from './processes.ts';
 export const OWN = { 'own.txt': 'changed by hand\n', 'notes.md': 'not in git at all\n' } as const;
 export const FILES = Array.from({ length: 12 }, (_, i) => `f${i}.txt`);
 
-const CLOCK = new URL('clock.cjs', import.meta.url).pathname;
+const CLOCK = fileURLToPath(new URL('clock.cjs', import.meta.url));
 export type Engine = 'docker' | 'podman';
 
 /** Only root can mount a small disk. */
@@ -39,7 +42,7 @@ export interface Ground extends AsyncDisposable {
   readonly machine: Machine;
   /** Where the files of the state directory can be seen from here. */
   readonly stateDir: string;
-  readonly world: World;
+  readonly context: HostContext;
   start(...args: string[]): Running;
   ags(...args: string[]): Promise<Result>;
   /** Ours, the test's own aside. */
@@ -74,11 +77,11 @@ export async function createGround(
   ] as const)
     machine.git('config', key, value);
   for (const [name, text] of Object.entries(OWN)) machine.write(name, text);
-  const world = await createWorld();
+  const context = await createWorld();
   const clock = join(machine.root, 'clock');
   writeFileSync(clock, '0');
   mkdirSync(machine.stateDir, { recursive: true });
-  machine.write('../../.config/ags/config.yaml', configOf(world));
+  machine.write('../../.config/ags/config.yaml', configOf(context));
   giveTo(machine.root, machine.uid);
   const size = `size=48m,mode=700,uid=${machine.uid},gid=${machine.uid}`;
   const disk =
@@ -89,7 +92,7 @@ export async function createGround(
   };
   const ground: Ground = {
     machine,
-    world,
+    context,
     engine,
     mountsOf: disk?.pid ?? 'self',
     stateDir: disk === null ? machine.stateDir : `/proc/${disk.pid}/root${machine.stateDir}`,
@@ -119,16 +122,16 @@ export async function createGround(
     async [Symbol.asyncDispose]() {
       for (const { pid } of ground.processes()) endIfThere(pid);
       disk?.[Symbol.dispose]();
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
       machine[Symbol.dispose]();
     },
   };
-  await world.tls(443, (socket) => answer(socket, ground));
+  await context.tls(443, (socket) => answer(socket, ground));
   return ground;
 }
 
-const configOf = (world: World): string =>
-  `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test]\n`;
+const configOf = (context: HostContext): string =>
+  `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test]\n`;
 
 /** A long answer in many pieces, so that there is a middle. */
 function answer(socket: TLSSocket, ground: Ground): void {

@@ -9,9 +9,9 @@ import { stagingGit } from '../../src/git/host-git.ts';
 import { writeHostTree, type HostFile } from '../../src/git/staging/host-tree.ts';
 import { ownerGit, readRef } from '../../src/git/owner-git.ts';
 import { openEvents, readEvents } from '../../src/store/events.ts';
-import { tellDiskTrouble } from '../../src/run/disk-errors.ts';
+import { explainDiskErrors } from '../../src/run/disk-errors.ts';
 import { putMessage, takeMessage } from '../../src/agent-run/inbox.ts';
-import { openPrinted } from '../../src/run/output-reader.ts';
+import { openOutput } from '../../src/run/output-reader.ts';
 import { CALLERS, giveTo } from '../harness.ts';
 import { eventsOf, findDamage, list, type Ledger } from './checker.ts';
 import { CAN_FILL, createGround, endIfThere, readIfThere, type Ground } from './ground.ts';
@@ -229,7 +229,7 @@ test('a full disk is said in a sentence also where tidying up meets it once more
   const refuse = (): never => {
     throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   };
-  const told = tellDiskTrouble({ stateDir: '/state', cacheDir: '/cache' }, async () => {
+  const told = explainDiskErrors({ stateDir: '/state', cacheDir: '/cache' }, async () => {
     using _first = { [Symbol.dispose]: refuse };
     using _second = { [Symbol.dispose]: refuse };
     refuse();
@@ -257,7 +257,7 @@ test.runIf(CAN_FILL)('a task in which something is still mounted goes, and the r
 
 test('what checks and services print is shown on a full disk too, and no reason to crash', () => {
   const shown: string[] = [];
-  using printed = openPrinted('/dev/full', (text) => shown.push(text));
+  using printed = openOutput('/dev/full', (text) => shown.push(text));
   printed.text('one\n');
   printed.bytes(Buffer.from('two\n'));
   printed.end();
@@ -305,7 +305,7 @@ test.runIf(CAN_FILL)('half a line on a full disk does not stand before the next 
   ground.freeDisk();
   events.append({ type: 'agent.said', text: 'after' });
   const { events: all, brokenAt } = readEvents(file);
-  expect({ brokenAt, texts: all.map((event) => event['text']) }).toEqual({
+  expect({ brokenAt, texts: all.map((event) => ('text' in event ? event.text : null)) }).toEqual({
     brokenAt: null,
     texts: ['before', 'after'],
   });

@@ -107,7 +107,7 @@ async function goOn({ ground, ledger, name }: Round, { task, passing }: Begun, d
       for (let left = 300; left > 0 && ground.processes().some(({ role }) => role === 'runner'); left--)
         await sleep(100);
       if (stateOf(ground, task) !== 'ready') wrong.push(`${task} went on, and is ${stateOf(ground, task)}`);
-    } else if (!sent.stderr.includes('never began')) wrong.push(`ags send ${task}: ${sent.stderr}`);
+    } else if (!sent.stderr.includes('never started')) wrong.push(`ags send ${task}: ${sent.stderr}`);
     wrong.push(...findDamage(ground, ledger));
   }
   // Those that failed for good, and more than are needed, go.

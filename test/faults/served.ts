@@ -20,7 +20,7 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
   writeFileSync(at('list.txt'), 'allowed.test\n');
   writeFileSync(
     at('gateway.yaml'),
-    `network:\n  defaults: false\n  dns: ["${ground.world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
+    `network:\n  defaults: false\n  dns: ["${ground.context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
   );
   giveTo(dir, ground.machine.uid);
   const socket = at('gw.sock');
@@ -34,9 +34,10 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
   };
   const port = await freePort();
   const serve = (): Running => ground.start('gateway', 'serve', '--socket', socket, ...files);
-  const openDoor = (): Running => ground.start('gateway', 'door', '--socket', socket, '--listen', `127.0.0.1:${port}`);
-  const [running, door] = [serve(), openDoor()];
-  await Promise.all([firstLine(running.child), firstLine(door.child)]);
+  const openListener = (): Running =>
+    ground.start('gateway', 'door', '--socket', socket, '--listen', `127.0.0.1:${port}`);
+  const [running, listener] = [serve(), openListener()];
+  await Promise.all([firstLine(running.child), firstLine(listener.child)]);
   const asking = setInterval(() => {
     void ask(socket, Math.random() < 0.5 ? 'allowed.test' : 'other.test');
     void ask(port, 'allowed.test');
@@ -45,12 +46,12 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
     running,
     task: null,
     leave() {
-      for (const { child } of [running, door]) child.kill('SIGTERM');
+      for (const { child } of [running, listener]) child.kill('SIGTERM');
     },
     async end() {
       clearInterval(asking);
-      const wrong = [...(await ends(running)), ...(await ends(door))];
-      const next = [serve(), openDoor()];
+      const wrong = [...(await ends(running)), ...(await ends(listener))];
+      const next = [serve(), openListener()];
       await Promise.all(next.map(({ child }) => firstLine(child)));
       const checked = await ground.ags('gateway', 'check', '--socket', socket, '--listen', `127.0.0.1:${port}`);
       if (checked.code !== 0) wrong.push(`the next gateway is not well: ${checked.stderr}`);

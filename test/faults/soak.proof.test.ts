@@ -1,13 +1,14 @@
 // test/faults/soak.proof.test.ts: the soak in short: a few tasks side by side, none goes wrong, nothing is left; and growth is told from noise.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 // @ts-expect-error: plain JavaScript
 import { growth as untyped } from '../../bench/trend.mjs';
 import { createDice } from './dice.ts';
 
 const growth = untyped as (samples: { at: number; value: number }[]) => number;
-const ROOT = new URL('../..', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 test('tasks side by side leave nothing, and nothing grows', () => {
   const args = ['scripts/soak.mjs', '--minutes', '0.05', '--parallel', '2', '--dry'];

@@ -1,4 +1,5 @@
 // The authority of a sandbox, checked by those who will meet it: OpenSSL, Node, curl and Java.
+// uses: openssl, curl, java
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';

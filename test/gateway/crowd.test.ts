@@ -1,4 +1,5 @@
 // test/gateway/crowd.test.ts: many clients at once: idle ones, and ones that do whatever comes to mind.
+// needs: low-ports
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -51,14 +52,14 @@ const idlers = (count: number, proxy: number, place: string): Promise<{ line: st
     for (let i = 0; i < 100; i++) one();`);
 
 test('A70: ten thousand idle tunnels, and everybody else is served as before', { timeout: 180_000 }, async () => {
-  await using world = await createWorld();
+  await using context = await createWorld();
   using origin = await echoes();
   const port = Number(origin.line);
   const count = mostTunnels(10_000);
   const limits = { connections: count + 10, perSecond: 100_000, bytesOut: null };
   const [crowded, other] = [
-    await world.gateway({ allow: [`allowed.test:${port}`], policy: { limits } }),
-    await world.gateway({ allow: [`allowed.test:${port}`] }),
+    await context.gateway({ allow: [`allowed.test:${port}`], policy: { limits } }),
+    await context.gateway({ allow: [`allowed.test:${port}`] }),
   ];
   const before = process.memoryUsage().rss;
   using crowd = await idlers(count, crowded.port, `allowed.test:${port}`);
@@ -82,7 +83,7 @@ test(
   'whatever clients do and whenever they stop, each has one line in the log and nothing stays open',
   { timeout: 120_000 },
   async () => {
-    await using world = await createWorld();
+    await using context = await createWorld();
     const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
     const random = generator(seed);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
@@ -95,21 +96,21 @@ test(
       socket.on('end', () => socket.end());
       if (random() < 0.2) setTimeout(() => socket.end('bye'), random() * 50);
     };
-    await world.tcp(443, moody);
-    await world.tcp(80, (socket) => {
+    await context.tcp(443, moody);
+    await context.tcp(80, (socket) => {
       toOrigins++;
       socket.on('close', () => toOrigins--).on('end', () => socket.end());
       socket.on('data', () => (random() < 0.3 ? socket.resetAndDestroy() : socket.write(OK)));
     });
-    const port = await world.tcp(0, moody);
-    const gateway = await world.gateway({
+    const port = await context.tcp(0, moody);
+    const gateway = await context.gateway({
       allow: ['allowed.test', 'http://allowed.test', `allowed.test:${port}`, 'gone.test', 'allowed.test:1'],
       policy: { limits: { ...LIMITS, connections: 10_000 } },
       waits: { firstWordsMs: 500, connectMs: 2000 },
       who: (peer) => (peer % 3 === 0 ? Promise.reject(new Error('no')) : sleep(peer % 50, 'node')),
     });
     const grant = { name: 'db', port: 1, host: '127.0.0.1', hostPort: 1, origin: 'test' };
-    const doors = [gateway.port, gateway.port, gateway.port, await gateway.door({ kind: 'tcp', grant })];
+    const listeners = [gateway.port, gateway.port, gateway.port, await gateway.listener({ kind: 'tcp', grant })];
     const hello = helloFor('allowed.test').toString('latin1');
     const scripts = [
       `${connectTo('allowed.test:443')}${hello}`,
@@ -127,7 +128,7 @@ test(
       '',
     ];
     async function client(): Promise<void> {
-      const socket = await gateway.connect(pick(doors));
+      const socket = await gateway.connect(pick(listeners));
       const script = Buffer.from(pick(scripts), 'latin1');
       const whole = random() < 0.4 ? script : script.subarray(0, Math.floor(random() * script.length));
       if (random() < 0.7) socket.resume();
@@ -156,9 +157,9 @@ test(
 );
 
 test('mangled requests for a host that is not allowed reach nobody, at any door', { timeout: 120_000 }, async () => {
-  await using world = await createWorld();
-  for (const name of ['evil.test', 'test']) world.names.set(name, [ORIGIN]);
-  const spies = await Promise.all([443, 80].map((port) => world.spy(port)));
+  await using context = await createWorld();
+  for (const name of ['evil.test', 'test']) context.names.set(name, [ORIGIN]);
+  const spies = await Promise.all([443, 80].map((port) => context.spy(port)));
   const secrets = [
     {
       name: 'key',
@@ -171,15 +172,19 @@ test('mangled requests for a host that is not allowed reach nobody, at any door'
       viaEndpoint: true,
     },
   ];
-  const gateway = await world.gateway({
-    authority: world.authority,
+  const gateway = await context.gateway({
+    authority: context.authority,
     secrets,
     policy: { limits: { ...LIMITS, connections: 10_000 } },
   });
   const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
   const random = generator(seed);
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-  const doors = [gateway.port, await gateway.door({ kind: 'web' }), await gateway.door({ kind: 'endpoint' })];
+  const listeners = [
+    gateway.port,
+    await gateway.listener({ kind: 'web' }),
+    await gateway.listener({ kind: 'endpoint' }),
+  ];
   const scripts = [
     connectTo('evil.test:443') + helloFor('evil.test').toString('latin1'),
     'GET http://evil.test/?allowed.test HTTP/1.1\r\nHost: evil.test\r\n\r\n',
@@ -215,10 +220,10 @@ test('mangled requests for a host that is not allowed reach nobody, at any door'
   const count = 4000;
   for (let begun = 0; begun < count; begun += 100)
     await Promise.all(
-      Array.from({ length: 100 }, () => gateway.talk(mangle(pick(scripts)), { port: pick(doors), end: true })),
+      Array.from({ length: 100 }, () => gateway.talk(mangle(pick(scripts)), { port: pick(listeners), end: true })),
     );
   await expect.poll(() => gateway.gateway.stats.open, { timeout: 20_000 }).toBe(0);
-  expect([spies.map(({ connections }) => connections), world.asked], `seed ${seed}`).toEqual([[0, 0], []]);
+  expect([spies.map(({ connections }) => connections), context.asked], `seed ${seed}`).toEqual([[0, 0], []]);
   expect(gateway.log).toHaveLength(count);
   expect(gateway.log.filter(({ verdict }) => verdict === 'allowed')).toEqual([]);
 });

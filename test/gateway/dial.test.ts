@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).toReversed()) await clean();
 });
 
-interface World {
+interface HostContext {
   readonly names: NameServer;
   readonly dialer: Dialer;
   /** Every address that a socket was opened to. */
@@ -32,7 +32,7 @@ interface World {
 async function start(
   names: Readonly<Record<string, readonly string[]>> | ((name: string) => Given),
   options: { granted?: string[]; upstreams?: DialUpstream[]; connectTimeoutMs?: number; now?: () => number } = {},
-): Promise<World> {
+): Promise<HostContext> {
   const server = await startNameServer(
     typeof names === 'function' ? names : (name) => ({ addresses: names[name] ?? [] }),
   );

@@ -3,14 +3,14 @@ import { createSocket } from 'node:dgram';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as tlsConnect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { createAuthority, type Authority } from '../../src/gateway/intercept/certificate.ts';
-import { createGateway, type Gateway, type GatewayDoor, type GatewayInput } from '../../src/gateway/gateway.ts';
+import { createGateway, type Gateway, type GatewayListener, type GatewayInput } from '../../src/gateway/gateway.ts';
 import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/network.ts';
 import { parseRule } from '../../src/protocol/network-rule.ts';
 
 /** Where origins listen: an address that is special, and granted to the gateways of these tests alone; another in each process. */
 export const ORIGIN = `127.${10 + ((process.pid >> 14) % 50)}.${(process.pid >> 6) & 255}.${9 + (process.pid & 63)}`;
 
-export interface World extends AsyncDisposable {
+export interface HostContext extends AsyncDisposable {
   readonly authority: Authority;
   /** What the name server answers; a function is asked each time. */
   readonly names: Map<string, readonly string[] | (() => readonly string[])>;
@@ -44,7 +44,7 @@ export interface TestGateway {
   readonly gateway: Gateway;
   readonly port: number;
   readonly log: Decision[];
-  door(door: GatewayDoor, address?: string, port?: number): Promise<number>;
+  listener(listener: GatewayListener, address?: string, port?: number): Promise<number>;
   /** Sends, waits until the other side closes or `until` matches, and returns what came. */
   talk(
     bytes: string | Buffer,
@@ -66,8 +66,8 @@ export function rulesOf(allow: readonly string[], deny: readonly string[] = []):
   return [...allow.map((text) => parse('allow', text)), ...deny.map((text) => parse('deny', text))];
 }
 
-export async function createWorld(): Promise<World> {
-  const names: World['names'] = new Map([['allowed.test', [ORIGIN]]]);
+export async function createWorld(): Promise<HostContext> {
+  const names: HostContext['names'] = new Map([['allowed.test', [ORIGIN]]]);
   const asked: string[] = [];
   const server = await nameServer(names, asked);
   const open: { close(): void }[] = [{ close: () => server.close() }];
@@ -86,7 +86,7 @@ export async function createWorld(): Promise<World> {
     return (made.address() as AddressInfo).port;
   };
   const dns = `127.0.0.1:${server.address().port}`;
-  const tcp: World['tcp'] = (port, onConnection, address = ORIGIN) =>
+  const tcp: HostContext['tcp'] = (port, onConnection, address = ORIGIN) =>
     listen(createServer({ allowHalfOpen: true }, onConnection), port, address);
   return {
     authority,
@@ -167,13 +167,13 @@ export async function createWorld(): Promise<World> {
         ...more,
       });
       open.push(gateway);
-      const door: TestGateway['door'] = (kind, address = '127.0.0.1', port = 0) =>
+      const listener: TestGateway['listener'] = (kind, address = '127.0.0.1', port = 0) =>
         listen(
           createServer({ allowHalfOpen: true, noDelay: true }, (socket) => gateway.enter(kind, socket)),
           port,
           address,
         );
-      const port = await door({ kind: 'proxy' });
+      const port = await listener({ kind: 'proxy' });
       const dial = (to = port, host = '127.0.0.1'): Promise<Socket> =>
         new Promise((resolve, reject) => {
           const socket = connect({ host, port: to, allowHalfOpen: true });
@@ -189,7 +189,7 @@ export async function createWorld(): Promise<World> {
         gateway,
         port,
         log,
-        door,
+        listener,
         connect: dial,
         async talk(bytes, { until, host, port: to, end = false, waitMs = 5000 } = {}) {
           const socket = await dial(to, host);
@@ -250,11 +250,11 @@ export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise
 export function startTls(
   socket: Socket,
   servername: string,
-  world: World,
+  context: HostContext,
   ALPNProtocols: string[] = [],
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const secure = tlsConnect({ socket, servername, ca: [world.authority.certificatePem], ALPNProtocols }, () =>
+    const secure = tlsConnect({ socket, servername, ca: [context.authority.certificatePem], ALPNProtocols }, () =>
       resolve(secure),
     );
     secure.once('error', reject);
@@ -264,7 +264,7 @@ export function startTls(
 
 /** Answers A questions from the map, everything else with nothing. */
 async function nameServer(
-  names: World['names'],
+  names: HostContext['names'],
   asked: string[],
 ): Promise<{ close(): void; address(): { port: number } }> {
   const socket = createSocket('udp4');

@@ -1,26 +1,27 @@
 // test/gateway/tunnel.test.ts: tunnels that are allowed work as if there were nothing in between.
+// needs: low-ports
 import { createHash, randomBytes } from 'node:crypto';
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { expect, test } from 'vitest';
-import { createWorld, ORIGIN, readText, startTls, type World } from './fixture.ts';
+import { createWorld, ORIGIN, readText, startTls, type HostContext } from './fixture.ts';
 
 const echo = (socket: {
   on(event: 'data', listener: (chunk: Buffer) => void): unknown;
   write(chunk: Buffer): unknown;
 }) => void socket.on('data', (chunk) => socket.write(chunk));
 
-async function openTunnel(world: World, allow = ['allowed.test']) {
-  const gateway = await world.gateway({ allow });
+async function openTunnel(context: HostContext, allow = ['allowed.test']) {
+  const gateway = await context.gateway({ allow });
   const socket = await gateway.tunnel('allowed.test');
   if (typeof socket === 'string') throw new Error(socket);
   return { gateway, socket };
 }
 
 test('TLS to an allowed host passes untouched: the client sees the certificate of the origin', async () => {
-  await using world = await createWorld();
-  await world.tls(443, echo);
-  const { gateway, socket } = await openTunnel(world);
-  const secure = await startTls(socket, 'allowed.test', world);
+  await using context = await createWorld();
+  await context.tls(443, echo);
+  const { gateway, socket } = await openTunnel(context);
+  const secure = await startTls(socket, 'allowed.test', context);
   expect(secure.getPeerCertificate().subjectaltname).toBe('DNS:allowed.test');
   secure.write('hello');
   expect(await readText(secure, /hello/)).toBe('hello');
@@ -40,12 +41,12 @@ test('TLS to an allowed host passes untouched: the client sees the certificate o
 });
 
 test('other ports carry whatever protocol, also when the server speaks first', async () => {
-  await using world = await createWorld();
-  const port = await world.tcp(0, (socket) => {
+  await using context = await createWorld();
+  const port = await context.tcp(0, (socket) => {
     socket.write('SSH-2.0-server\r\n');
     socket.on('data', (chunk) => socket.write(`got ${chunk.toString()}`));
   });
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const socket = await gateway.tunnel('allowed.test', port);
   if (typeof socket === 'string') throw new Error(socket);
   expect(await readText(socket, /server\r\n/)).toBe('SSH-2.0-server\r\n');
@@ -54,13 +55,13 @@ test('other ports carry whatever protocol, also when the server speaks first', a
 });
 
 test('whoever has said everything can still listen: half-closed connections keep the other half', async () => {
-  await using world = await createWorld();
-  const port = await world.tcp(0, (socket) => {
+  await using context = await createWorld();
+  const port = await context.tcp(0, (socket) => {
     let text = '';
     socket.on('data', (chunk) => (text += chunk.toString()));
     socket.on('end', () => setTimeout(() => socket.end(`you said ${text}`), 50));
   });
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const socket = await gateway.tunnel('allowed.test', port);
   if (typeof socket === 'string') throw new Error(socket);
   socket.end('all of it');
@@ -68,14 +69,14 @@ test('whoever has said everything can still listen: half-closed connections keep
 });
 
 test('what passes is intact, both ways at once, with readers that are slow', async () => {
-  await using world = await createWorld();
+  await using context = await createWorld();
   const size = 8 * 1024 * 1024;
   const [down, up] = [randomBytes(size), randomBytes(size)];
   // Not what TLS begins with: that would be looked at.
   up[0] = 0;
   const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
   let received: Buffer[] = [];
-  const port = await world.tcp(0, (socket) => {
+  const port = await context.tcp(0, (socket) => {
     received = [];
     socket.on('data', (chunk) => {
       received.push(chunk);
@@ -84,7 +85,7 @@ test('what passes is intact, both ways at once, with readers that are slow', asy
     });
     socket.end(down);
   });
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const socket = await gateway.tunnel('allowed.test', port);
   if (typeof socket === 'string') throw new Error(socket);
   const got: Buffer[] = [];
@@ -103,17 +104,17 @@ test('what passes is intact, both ways at once, with readers that are slow', asy
 });
 
 test('a reader that does not read makes the writer wait, and memory does not grow', async () => {
-  await using world = await createWorld();
+  await using context = await createWorld();
   let sent = 0;
   const block = Buffer.alloc(1 << 20);
-  const port = await world.tcp(0, (socket) => {
+  const port = await context.tcp(0, (socket) => {
     const more = (): void => {
       while (sent < 1 << 29 && socket.write(block)) sent += block.length;
       socket.once('drain', more);
     };
     more();
   });
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const socket = await gateway.tunnel('allowed.test', port);
   if (typeof socket === 'string') throw new Error(socket);
   let seen = 0;
@@ -127,22 +128,22 @@ test('a reader that does not read makes the writer wait, and memory does not gro
 });
 
 test('server-sent events arrive as they are sent', async () => {
-  await using world = await createWorld();
-  const port = await world.tcp(0, (socket) => {
+  await using context = await createWorld();
+  const port = await context.tcp(0, (socket) => {
     let n = 0;
     const timer = setInterval(() => socket.write(`data: ${++n}\n\n`), 20);
     socket.on('close', () => clearInterval(timer));
   });
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const socket = await gateway.tunnel('allowed.test', port);
   if (typeof socket === 'string') throw new Error(socket);
   for (let n = 1; n <= 5; n++) expect(await readText(socket, /\n\n/)).toBe(`data: ${n}\n\n`);
 });
 
 test('SOCKS5 goes the same way: allowed, denied, and by address', async () => {
-  await using world = await createWorld();
-  const port = await world.tcp(0, echo);
-  const gateway = await world.gateway({ allow: [`allowed.test:${port}`] });
+  await using context = await createWorld();
+  const port = await context.tcp(0, echo);
+  const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
   const request = (host: string, to: number): Buffer =>
     Buffer.concat([
       Buffer.from([5, 1, 0, 5, 1, 0, 3, host.length]),
@@ -159,15 +160,15 @@ test('SOCKS5 goes the same way: allowed, denied, and by address', async () => {
 });
 
 test('HTTP/2 goes through a tunnel as it is', async () => {
-  await using world = await createWorld();
-  const server = createSecureServer({ ...world.authority.leafFor('allowed.test') }, (request, response) =>
+  await using context = await createWorld();
+  const server = createSecureServer({ ...context.authority.leafFor('allowed.test') }, (request, response) =>
     response.end(`${request.httpVersion} ${request.url}`),
   );
   await new Promise<void>((resolve) => server.listen(443, ORIGIN, resolve));
-  const gateway = await world.gateway();
+  const gateway = await context.gateway();
   const socket = await gateway.tunnel('allowed.test');
   if (typeof socket === 'string') throw new Error(socket);
-  const secure = await startTls(socket, 'allowed.test', world, ['h2']);
+  const secure = await startTls(socket, 'allowed.test', context, ['h2']);
   const session = connectHttp2('https://allowed.test', { createConnection: () => secure });
   const answers = await Promise.all(
     ['/one', '/two'].map(async (path) => {

@@ -12,11 +12,11 @@ const home = mkdtempSync(join(tmpdir(), 'ags-values-'));
 afterAll(() => rmSync(home, { recursive: true }));
 const bin = join(home, 'bin');
 mkdirSync(bin);
-const world = { home, env: { PATH: '/usr/bin:/bin', TOKEN: 'tok-1', EMPTY: '', LINES: 'a\r\nX-Evil: 1' } };
+const context = { home, env: { PATH: '/usr/bin:/bin', TOKEN: 'tok-1', EMPTY: '', LINES: 'a\r\nX-Evil: 1' } };
 
 async function problem(source: ValueSource, more: Partial<Parameters<typeof readValue>[1]> = {}): Promise<string> {
   try {
-    return `value ${await readValue(source, { ...world, ...more })}`;
+    return `value ${await readValue(source, { ...context, ...more })}`;
   } catch (error) {
     if (!(error instanceof AgsError) || error.code !== 'config.invalid' || error.hint === undefined) throw error;
     return error.message;
@@ -34,13 +34,13 @@ test('a value comes from a variable, a file or a command, without the line break
   symlinkSync(join(home, 'token'), join(home, 'link'));
   writeFileSync(join(bin, 'mine'), '#!/bin/sh\necho tok-4\n', { mode: 0o700 });
   expect([
-    await readValue({ env: 'TOKEN' }, world),
-    await readValue({ file: path }, world),
-    await readValue({ file: join(home, 'link') }, world),
-    await readValue({ file: file('crlf', 'tok-2 \r\n') }, world),
-    await readValue({ command: ['printf', '%s $HOME\n', 'tok-3'] }, world),
-    await readValue({ command: ['sh', '-c', 'echo "$TOKEN"; echo warning >&2'] }, world),
-    await readValue({ command: ['~/bin/mine'] }, world),
+    await readValue({ env: 'TOKEN' }, context),
+    await readValue({ file: path }, context),
+    await readValue({ file: join(home, 'link') }, context),
+    await readValue({ file: file('crlf', 'tok-2 \r\n') }, context),
+    await readValue({ command: ['printf', '%s $HOME\n', 'tok-3'] }, context),
+    await readValue({ command: ['sh', '-c', 'echo "$TOKEN"; echo warning >&2'] }, context),
+    await readValue({ command: ['~/bin/mine'] }, context),
   ]).toEqual(['tok-1', 'tok-2', 'tok-2', 'tok-2 ', 'tok-3 $HOME', 'tok-1', 'tok-4']);
 });
 
@@ -101,7 +101,7 @@ test('a command that fails is told with what it said, never with what it printed
     'The command sh was ended by SIGTERM.',
     'The command no-such-program does not exist.',
     'The command sh printed too much.',
-    'What true printed is empty.',
+    'The output of true is empty.',
   ]);
 });
 

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWayOut, type WayOut } from '../../src/gateway/dial/way-out.ts';
-import { createWorld, ORIGIN, type World } from './fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from './fixture.ts';
 
-let world: World;
+let context: HostContext;
 let port: number;
 const ways: WayOut[] = [];
 beforeEach(async () => {
-  world = await createWorld();
-  for (const name of ['mirror.test', 'registry.test']) world.names.set(name, [ORIGIN]);
-  port = await world.tcp(0, (socket) => socket.end());
+  context = await createWorld();
+  for (const name of ['mirror.test', 'registry.test']) context.names.set(name, [ORIGIN]);
+  port = await context.tcp(0, (socket) => socket.end());
 });
 afterEach(async () => {
   for (const way of ways.splice(0)) way.close();
-  await world[Symbol.asyncDispose]();
+  await context[Symbol.asyncDispose]();
 });
 
 function wayOut(granted: readonly string[], addresses: readonly string[] = []): WayOut {
   const way = createWayOut({
-    policy: { dns: [world.dns], addresses },
+    policy: { dns: [context.dns], addresses },
     upstreams: [],
     roots: () => [],
     ownAddresses: () => [],

@@ -18,7 +18,8 @@ import {
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AgsError } from '../../src/protocol/errors.ts';
-import { inspectRepository, type Repository } from '../../src/git/inspect.ts';
+import { inspectRepository } from '../../src/git/inspect.ts';
+import type { Repository } from '../../src/git/repository.ts';
 import { readPlain } from '../../src/git/plain-repository.ts';
 import { createPrivateGit } from '../../src/git/private-git.ts';
 

@@ -1,4 +1,5 @@
 // test/hooks/agents.test.ts: hooks on the whole road, from `ags start` to the events of the task, with the demo agent.
+// needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -6,7 +6,7 @@ import { approve } from '../../src/config/trust.ts';
 import { findProjectHooks } from '../../src/hooks/find.ts';
 import type { GateRequest, HookDecided, HookPolicy } from '../../src/protocol/hook.ts';
 import { openRunHooks, type RunHooks, type RunHooksInput } from '../../src/agent-run/run-hooks.ts';
-import type { World } from '../../src/run/host-context.ts';
+import type { HostContext } from '../../src/run/host-context.ts';
 
 export const COMMAND: GateRequest = {
   when: 'before',
@@ -42,7 +42,7 @@ export interface HookPlace extends AsyncDisposable {
   readonly root: string;
   readonly project: string;
   readonly task: string;
-  readonly world: World;
+  readonly context: HostContext;
   readonly events: HookDecided[];
   /** Below the project. */
   file(path: string, content: string, mode?: number): void;
@@ -63,7 +63,7 @@ export function createHookPlace(): HookPlace {
   const directory = join(stateDir, 'tasks', task);
   mkdirSync(project, { recursive: true });
   mkdirSync(directory, { recursive: true });
-  const world = {
+  const context = {
     home,
     env: { PATH: process.env['PATH'], LANG: 'C.UTF-8', SECRET_OF_THE_USER: 'x' },
     uid: process.getuid?.() ?? 0,
@@ -71,7 +71,7 @@ export function createHookPlace(): HookPlace {
     stateDir,
     configFile: join(home, '.config/ags/config.yaml'),
     now: () => new Date(0),
-  } as unknown as World;
+  } as unknown as HostContext;
   const events: HookDecided[] = [];
   const opened: RunHooks[] = [];
   const put = (at: string, content: string, mode: number): void => {
@@ -83,7 +83,7 @@ export function createHookPlace(): HookPlace {
     root,
     project,
     task: directory,
-    world,
+    context,
     events,
     file: (path, content, mode = 0o755) => put(join(project, path), content, mode),
     own: (path, content, mode = 0o755) => put(join(home, '.config/ags/hooks', path), content, mode),
@@ -99,7 +99,7 @@ export function createHookPlace(): HookPlace {
     async open(more = {}) {
       const hooks = await openRunHooks({
         perl: ['/usr/bin/perl'],
-        world,
+        context,
         project,
         config: { hooks: NO_HOOKS },
         task,

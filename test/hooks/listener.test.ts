@@ -5,11 +5,11 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { clientCommand, hookClient } from '../../src/hooks/client.ts';
-import { serveHookDoor, type DoorLimits } from '../../src/hooks/door.ts';
+import { serveHookListener, type ListenerLimits } from '../../src/hooks/door.ts';
 import type { GateVerdict } from '../../src/protocol/hook.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
 
-const LIMITS: DoorLimits = { bodyBytes: 1000, totalBytes: 2000, connections: 4, requestMs: 5000 };
+const LIMITS: ListenerLimits = { bodyBytes: 1000, totalBytes: 2000, connections: 4, requestMs: 5000 };
 const NO: GateVerdict = { allow: false, reason: 'not today' };
 
 const closers: (() => void)[] = [];
@@ -33,11 +33,11 @@ async function listen(meet: (socket: Socket) => void): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function door(
+async function listener(
   answer: (event: string, json: unknown) => Promise<GateVerdict>,
-  limits: Partial<DoorLimits> = {},
+  limits: Partial<ListenerLimits> = {},
 ): Promise<number> {
-  const served = serveHookDoor(answer, { ...LIMITS, ...limits });
+  const served = serveHookListener(answer, { ...LIMITS, ...limits });
   closers.push(() => served.close());
   return listen((socket) => served.enter(socket));
 }
@@ -63,7 +63,7 @@ const verdictIn = (said: string): unknown => {
 describe('the door', () => {
   test('answers with what the hooks say, and hands on the event and its JSON', async () => {
     const heard: unknown[] = [];
-    const port = await door((event, json) => {
+    const port = await listener((event, json) => {
       heard.push([event, json]);
       return Promise.resolve(heard.length === 1 ? { allow: true } : NO);
     });
@@ -92,7 +92,7 @@ describe('the door', () => {
     [post('/hook/x', '\u0000'), 400],
   ])('refuses %j', async (request, status) => {
     let asked = 0;
-    const port = await door(() => Promise.resolve((asked++, { allow: true })));
+    const port = await listener(() => Promise.resolve((asked++, { allow: true })));
     expect(verdictIn(await talk(port, request))).toEqual([status, { allow: false, reason: expect.any(String) }]);
     expect(asked).toBe(0);
   });
@@ -107,14 +107,14 @@ describe('the door', () => {
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
   ])('hangs up on %j', async (request) => {
     let asked = 0;
-    const port = await door(() => Promise.resolve((asked++, { allow: true })));
+    const port = await listener(() => Promise.resolve((asked++, { allow: true })));
     expect(await talk(port, request)).toBe('');
     expect(asked).toBe(0);
   });
 
   test('a request that stops in the middle is not judged', async () => {
     let asked = 0;
-    const port = await door(() => Promise.resolve((asked++, { allow: true })));
+    const port = await listener(() => Promise.resolve((asked++, { allow: true })));
     expect(
       await talk(port, 'POST /hook/x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{}', { open: false }),
     ).not.toContain('"allow":true');
@@ -122,7 +122,7 @@ describe('the door', () => {
   });
 
   test('a slow one is cut off, in the head and in the body alike', async () => {
-    const port = await door(() => Promise.resolve({ allow: true }), { requestMs: 200 });
+    const port = await listener(() => Promise.resolve({ allow: true }), { requestMs: 200 });
     const slow = (text: string): Promise<string> =>
       new Promise((resolve) => {
         const socket = connect(port, '127.0.0.1');
@@ -142,7 +142,7 @@ describe('the door', () => {
 
   test('a second request on the same connection is never judged', async () => {
     const heard: string[] = [];
-    const port = await door((event) => {
+    const port = await listener((event) => {
       heard.push(event);
       return new Promise((resolve) => setImmediate(() => resolve({ allow: true })));
     });
@@ -153,7 +153,7 @@ describe('the door', () => {
 
   test('more than may be at once are turned away, and those that were let in are answered', async () => {
     const waiting: (() => void)[] = [];
-    const port = await door(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))));
+    const port = await listener(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))));
     const first = Array.from({ length: 4 }, () => talk(port, post('/hook/x', '{}')));
     await expect.poll(() => waiting.length).toBe(4);
     expect(await talk(port, post('/hook/x', '{}'))).toBe('');
@@ -165,7 +165,7 @@ describe('the door', () => {
     const waiting: (() => void)[] = [];
     let most = 0;
     let now = 0;
-    const port = await door(async () => {
+    const port = await listener(async () => {
       most = Math.max(most, ++now);
       await new Promise<void>((resolve) => waiting.push(resolve));
       now--;
@@ -185,7 +185,7 @@ describe('the door', () => {
 
   test('bodies together are bounded', async () => {
     const waiting: (() => void)[] = [];
-    const port = await door(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))), {
+    const port = await listener(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))), {
       totalBytes: 1500,
     });
     const first = talk(port, post('/hook/x', `"${'x'.repeat(900)}"`));
@@ -196,12 +196,12 @@ describe('the door', () => {
   });
 
   test('what fails on our side is a no', async () => {
-    const port = await door(() => Promise.reject(new Error('broken')));
+    const port = await listener(() => Promise.reject(new Error('broken')));
     expect(verdictIn(await talk(port, post('/hook/x', '{}')))).toEqual([
       400,
       { allow: false, reason: 'The hooks could not be asked, so this is refused: broken' },
     ]);
-    const thrown = await door(() => {
+    const thrown = await listener(() => {
       throw new Error('broken');
     });
     expect(verdictIn(await talk(thrown, post('/hook/x', '{}')))).toMatchObject([400, { allow: false }]);
@@ -213,7 +213,7 @@ describe('the door', () => {
     const hooks = await at.open();
     const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
-    hooks.onDoor('hooks', server);
+    hooks.onListener('hooks', server);
     closers.push(() => server.close());
     const { port } = server.address() as AddressInfo;
     const deep = JSON.stringify({ ...COMMAND, input: 'HERE' }).replace(
@@ -280,7 +280,7 @@ describe('the client', () => {
 
   test('ends with 0 for a yes, and with 2 and the reason for a no', async () => {
     const heard: unknown[] = [];
-    const yes = await door(
+    const yes = await listener(
       (event, json) => {
         heard.push([event, (json as { text: string }).text.length]);
         return Promise.resolve({ allow: true });
@@ -289,12 +289,12 @@ describe('the client', () => {
     );
     expect(await ask(yes, { input: JSON.stringify({ text: 'ü'.repeat(3_000_000) }) })).toEqual({ code: 0, stderr: '' });
     expect(heard).toEqual([['PreToolUse', 3_000_000]]);
-    const no = await door(() => Promise.resolve({ allow: false, reason: 'not today,\nand not ümorrow' }));
+    const no = await listener(() => Promise.resolve({ allow: false, reason: 'not today,\nand not ümorrow' }));
     expect(await ask(no)).toEqual({ code: 2, stderr: 'not today,\nand not ümorrow\n' });
   });
 
   test('a reason that says "allowed" is a no all the same', async () => {
-    const port = await door(() => Promise.resolve({ allow: false, reason: 'allowed' }));
+    const port = await listener(() => Promise.resolve({ allow: false, reason: 'allowed' }));
     expect(await ask(port)).toEqual({ code: 2, stderr: 'allowed\n' });
   });
 
@@ -302,9 +302,9 @@ describe('the client', () => {
     ['', 'there was no answer'],
     ['rubbish', 'there was no answer'],
     ['HTTP/1.1 200 OK\r\n', 'there was no answer'],
-    ['HTTP/1.1 200 OK\r\n\r\n', 'makes no sense'],
-    ['HTTP/1.1 200 OK\r\n\r\nallowed', 'makes no sense'],
-    ['HTTP/1.1 200 OK\r\n\r\n{"allow":true}', 'makes no sense'],
+    ['HTTP/1.1 200 OK\r\n\r\n', 'the answer is not valid'],
+    ['HTTP/1.1 200 OK\r\n\r\nallowed', 'the answer is not valid'],
+    ['HTTP/1.1 200 OK\r\n\r\n{"allow":true}', 'the answer is not valid'],
     ['HTTP/1.1 2000 OK\r\n\r\nallowed\n', 'there was no answer'],
     ['HTTP/1.1 403 No\r\n\r\nallowed\n', 'allowed'],
     ['HTTP/1.1 500 No\r\n\r\n', 'This is refused'],
@@ -330,7 +330,7 @@ describe('the client', () => {
     const meeting = await listen(() => met.resolve());
     expect(await ask(meeting, { killed: met.promise })).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('not asked to the end'),
+      stderr: expect.stringContaining('The hooks were interrupted'),
     });
     for (const close of closers.splice(0)) close();
     expect(await ask(port)).toMatchObject({ code: 2, stderr: expect.stringContaining('Connection refused') });

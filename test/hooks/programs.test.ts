@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createEngine } from '../../src/hooks/engine.ts';
 import type { HookDecided } from '../../src/protocol/hook.ts';
-import { runAgain, startAgain } from '../conformance/again.ts';
+import { ALSO_AS_USER, runAgain, startAgain } from '../conformance/again.ts';
 import { RUNNER } from '../conformance/place.ts';
 import { until } from '../exec/given.ts';
-import { CALLERS } from '../harness.ts';
 import { COMMAND, createHookPlace, NO_HOOKS, processesWith, READ, STOP, WRITE, WROTE } from './fixture.ts';
 
 const sh = (body: string): string => `#!/bin/sh\n${body}\n`;
@@ -76,7 +75,7 @@ function hookTests(): void {
     );
     const hooks = await at.open();
     expect(await hooks.gate(COMMAND)).toEqual({ allow: true });
-    const read = (name: string): string => readFileSync(join(at.world.home, name), 'utf8');
+    const read = (name: string): string => readFileSync(join(at.context.home, name), 'utf8');
     expect(JSON.parse(read('input'))).toEqual({
       version: 1,
       hook: 'pre-bash',
@@ -171,9 +170,9 @@ function hookTests(): void {
       config: { hooks: { ...NO_HOOKS, commands: [{ ...command, run: 'echo late >> "$HOME/order"' }] } },
     });
     expect(await hooks.gate(COMMAND)).toMatchObject({ allow: false });
-    const order = (): string[] => readFileSync(join(at.world.home, 'order'), 'utf8').trim().split('\n');
+    const order = (): string[] => readFileSync(join(at.context.home, 'order'), 'utf8').trim().split('\n');
     expect(order()).toEqual(['project-any', 'mine', 'project', 'project-10', 'project-20']);
-    rmSync(join(at.world.home, 'order'));
+    rmSync(join(at.context.home, 'order'));
     expect(await hooks.gate(READ)).toEqual({ allow: true });
     expect(order()).toEqual(['project-any']);
     expect(at.said().at(-1)).toEqual({
@@ -247,7 +246,7 @@ function hookTests(): void {
     const hooks = await at.open();
     const verdicts = await Promise.all(Array.from({ length: 40 }, () => hooks.gate(COMMAND)));
     expect(verdicts.every(({ allow }) => allow)).toBe(true);
-    expect(readFileSync(join(at.world.home, 'count'), 'utf8')).toBe('x\n'.repeat(40));
+    expect(readFileSync(join(at.context.home, 'count'), 'utf8')).toBe('x\n'.repeat(40));
   });
 
   test('however many hooks there are, together they answer in time', async () => {
@@ -322,7 +321,7 @@ function hookTests(): void {
     at.own('post-writes', sh('exit 0'));
     at.own('post-stop', sh('exit 0'));
     const hooks = await at.open({ agent: { name: 'tried', gate: 'observed', readHook: null } });
-    expect([hooks.door, hooks.doors, hooks.files]).toEqual([null, [], []]);
+    expect([hooks.listener, hooks.listeners, hooks.files]).toEqual([null, [], []]);
     const action = WRITE.actions[0];
     if (action === undefined) throw new Error('there is one');
     hooks.observe({ type: 'tool.started', id: '1', tool: 'Bash', action: { kind: 'command', command: 'ls' } });
@@ -341,7 +340,7 @@ function hookTests(): void {
   test('without any hook nothing is set up and everything goes on', async () => {
     await using at = createHookPlace();
     const hooks = await at.open();
-    expect([hooks.door, hooks.doors, hooks.files]).toEqual([null, [], []]);
+    expect([hooks.listener, hooks.listeners, hooks.files]).toEqual([null, [], []]);
     expect(await hooks.gate(COMMAND)).toEqual({ allow: true });
   });
 
@@ -392,7 +391,7 @@ function hookTests(): void {
     }
   });
 
-  if (CALLERS.length > 1)
+  if (ALSO_AS_USER)
     test('an ordinary user has the same hooks', async () => {
       const { failed, other, passed } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
       expect({ failed, other, enough: passed.length >= 30 }).toEqual({ failed: [], other: [], enough: true });

@@ -1,16 +1,16 @@
 // test/hooks/sandbox.test.ts: hooks over a real sandbox: the client inside asks at the door, and nothing an agent does in there
 // changes, shows or skips a hook.
+// needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { hostPath, sandboxPath, type Mount, type SandboxSpec } from '../../src/protocol/spec.ts';
 import { layerAt } from '../../src/lib/files.ts';
-import { withDoors, type RunHooks } from '../../src/agent-run/run-hooks.ts';
-import { runAgain } from '../conformance/again.ts';
+import { withListeners, type RunHooks } from '../../src/agent-run/run-hooks.ts';
+import { ALSO_AS_USER, runAgain } from '../conformance/again.ts';
 import { openNative } from '../conformance/native-backend.ts';
 import { createPlace, type Outcome, type Place } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 import { COMMAND, createHookPlace, type HookPlace } from './fixture.ts';
 
 function specOf(place: Place, hooks: RunHooks): SandboxSpec {
@@ -20,16 +20,16 @@ function specOf(place: Place, hooks: RunHooks): SandboxSpec {
     to: sandboxPath(to),
     why: 'asks the hooks',
   }));
-  return place.spec(files, { network: withDoors({ kind: 'loopback' }, hooks.doors) });
+  return place.spec(files, { network: withListeners({ kind: 'loopback' }, hooks.listeners) });
 }
 
 /** A shell line inside, with $ASK as the agent's own hook. */
-async function inside(hooks: RunHooks, line: string, onDoor = hooks.onDoor.bind(hooks)): Promise<Outcome> {
+async function inside(hooks: RunHooks, line: string, onListener = hooks.onListener.bind(hooks)): Promise<Outcome> {
   using place = await createPlace((directory) => openNative(directory));
-  const ask = hooks.door?.command.join(' ') ?? '';
+  const ask = hooks.listener?.command.join(' ') ?? '';
   return await place.run(['sh', '-c', `ASK="${ask}"\n${line}`], {
     spec: specOf(place, hooks),
-    onDoor: (name, handle) => onDoor(name, handle as Server),
+    onListener: (name, handle) => onListener(name, handle as Server),
   });
 }
 
@@ -45,7 +45,7 @@ async function withHook(hook: string, use: (hooks: RunHooks, at: HookPlace) => P
 
 test('a yes and a no reach the agent inside, on a sandbox without any other network', async () => {
   await withHook('#!/bin/sh\ngrep -q \'"npm test"\'\n', async (hooks) => {
-    expect(hooks.door).toEqual({
+    expect(hooks.listener).toEqual({
       command: ['/usr/bin/perl', '-T', '/run/ags/hook'],
       url: 'http://127.0.0.1:3130/hook',
     });
@@ -67,7 +67,7 @@ test('the client cannot be changed, and neither hooks nor their copies are visib
       'mkdir -p /run/ags/x',
       `ls ${at.task}`,
       `ls ${at.root}`,
-      `cat ${at.world.home}/.config/ags/hooks/pre-bash`,
+      `cat ${at.context.home}/.config/ags/hooks/pre-bash`,
     ];
     const line = tries.map((one) => `(${one}) 2>/dev/null && echo "done: ${one}"`).join('\n');
     const said = await inside(hooks, `${line}\necho '${request}' | $ASK PreToolUse; echo "status $?"`);
@@ -98,7 +98,7 @@ test("an agent that changes its own copy of the project's hook changes nothing",
   const line = `cd ${at.project} && printf '#!/bin/sh\\nexit 0\\n' > .ags/hooks/pre-bash && tail -n 1 .ags/hooks/pre-bash && echo '${request}' | /usr/bin/perl -T /run/ags/hook PreToolUse; echo "status $?"`;
   const said = await place.run(['sh', '-c', line], {
     spec: { ...spec, mounts: [...spec.mounts, workspace] },
-    onDoor: (name, handle) => hooks.onDoor(name, handle as Server),
+    onListener: (name, handle) => hooks.onListener(name, handle as Server),
   });
   expect(said.stdout).toBe('exit 0\nstatus 2\n');
   expect(said.stderr).toBe('Refused by the hook .ags/hooks/pre-bash: not today\n');
@@ -147,7 +147,7 @@ test('nothing of a run is left behind', async () => {
   });
 });
 
-if (CALLERS.length > 1)
+if (ALSO_AS_USER)
   test('an ordinary user has the same', async () => {
     const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
     expect({ failed, other, enough: passed.length >= 7 }).toEqual({ failed: [], other: [], enough: true });

@@ -1,11 +1,12 @@
 // test/hooks/trust.test.ts: which files count as hooks, and that those of a project run only with exactly the content that their
 // user has approved.
+// uses: sandbox
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkHooks } from '../../src/agent-run/run-hooks.ts';
-import { createMachine, USUAL } from '../harness.ts';
+import { createMachine, HAS_SANDBOX, USUAL } from '../harness.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
 
 const YES = '#!/bin/sh\nexit 0\n';
@@ -27,13 +28,13 @@ describe('hooks of a project', () => {
     await using at = createHookPlace();
     at.file('.ags/hooks/pre-bash', YES);
     at.file('.ags/hooks/post-stop.d/tests', NO);
-    expect(problem(() => checkHooks(at.world, at.project))).toEqual({
+    expect(problem(() => checkHooks(at.context, at.project))).toEqual({
       code: 'config.untrusted',
       message:
         'This project has hooks that you have not approved:\n' +
         `  .ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})\n` +
         `  .ags/hooks/post-stop.d/tests: run on this machine when an agent is done (sha256 ${short(NO)})`,
-      hint: 'Look at them, and if you want them to run on this machine: ags trust',
+      hint: 'Review them. To let them run on this machine: ags trust',
     });
     await expect(at.open()).rejects.toMatchObject({ code: 'config.untrusted' });
     at.trust();
@@ -46,16 +47,16 @@ describe('hooks of a project', () => {
     const path = join(at.project, '.ags/hooks/pre-bash');
     at.file('.ags/hooks/pre-bash', YES);
     at.trust();
-    checkHooks(at.world, at.project);
+    checkHooks(at.context, at.project);
     const untrusted = (): string =>
-      problem(() => checkHooks(at.world, at.project))
+      problem(() => checkHooks(at.context, at.project))
         .message.split('\n')
         .slice(1)
         .join('');
     writeFileSync(path, `${YES}#`);
     expect(untrusted()).toContain('.ags/hooks/pre-bash: ');
     writeFileSync(path, YES);
-    checkHooks(at.world, at.project);
+    checkHooks(at.context, at.project);
     at.file('.ags/hooks/pre-any', YES);
     expect(untrusted()).toMatch(/^ {2}\.ags\/hooks\/pre-any: [^,]*$/);
     rmSync(path);
@@ -63,7 +64,7 @@ describe('hooks of a project', () => {
     at.file('.ags/hooks/pre-writes', YES);
     expect(untrusted()).toContain('.ags/hooks/pre-writes: ');
     rmSync(join(at.project, '.ags'), { recursive: true });
-    checkHooks(at.world, at.project);
+    checkHooks(at.context, at.project);
   });
 
   test('an approval of one project is none for a copy of it', async () => {
@@ -71,7 +72,7 @@ describe('hooks of a project', () => {
     at.file('.ags/hooks/pre-bash', YES);
     at.trust();
     renameSync(at.project, `${at.project}-2`);
-    expect(problem(() => checkHooks(at.world, `${at.project}-2`)).code).toBe('config.untrusted');
+    expect(problem(() => checkHooks(at.context, `${at.project}-2`)).code).toBe('config.untrusted');
   });
 });
 
@@ -106,7 +107,7 @@ describe('what cannot be a hook is an error', () => {
     [
       'at no point',
       (path) => writeFileSync(path.replace('pre-bash', 'pre-comand'), YES, { mode: 0o755 }),
-      '.ags/hooks/pre-comand is no point at which hooks are asked; these are: pre-any, pre-bash, pre-writes, post-writes, post-stop.',
+      '.ags/hooks/pre-comand is not the name of a hook; known names: pre-any, pre-bash, pre-writes, post-writes, post-stop.',
     ],
     [
       'with a name that a terminal would act on',
@@ -136,28 +137,28 @@ describe('what cannot be a hook is an error', () => {
     mkdirSync(join(at.project, '.ags/hooks'), { recursive: true });
     chmodSync(join(at.project, '.ags/hooks'), 0o755);
     make(join(at.project, '.ags/hooks/pre-bash'), at.project);
-    expect(problem(() => checkHooks(at.world, at.project))).toMatchObject({ code: 'config.invalid', message });
+    expect(problem(() => checkHooks(at.context, at.project))).toMatchObject({ code: 'config.invalid', message });
   });
 
   test("also among the user's own, which nobody else may own", async () => {
     await using at = createHookPlace();
     at.own('pre-bash', YES, 0o644);
-    expect(problem(() => checkHooks(at.world, at.project)).message).toBe(
+    expect(problem(() => checkHooks(at.context, at.project)).message).toBe(
       '~/.config/ags/hooks/pre-bash is not executable.',
     );
     at.own('pre-bash', YES);
-    checkHooks(at.world, at.project);
-    const file = join(at.world.home, '.config/ags/hooks/pre-bash');
-    if (at.world.uid === 0) chownSync(file, 7007, 7007);
-    const uid = at.world.uid === 0 ? 0 : at.world.uid + 1;
-    expect(problem(() => checkHooks({ ...at.world, uid }, at.project)).message).toMatch(
+    checkHooks(at.context, at.project);
+    const file = join(at.context.home, '.config/ags/hooks/pre-bash');
+    if (at.context.uid === 0) chownSync(file, 7007, 7007);
+    const uid = at.context.uid === 0 ? 0 : at.context.uid + 1;
+    expect(problem(() => checkHooks({ ...at.context, uid }, at.project)).message).toMatch(
       /^~\/\.config\/ags\/hooks(\/pre-bash)? belongs to another user\.$/,
     );
   });
 });
 
 describe.each(USUAL)('ags trust, as %s', (caller) => {
-  test('shows and approves hook files together with what ags.yaml asks for', async () => {
+  test.runIf(HAS_SANDBOX)('shows and approves hook files together with what ags.yaml asks for', async () => {
     using machine = createMachine(caller);
     machine.write('.ags/hooks/pre-bash', YES, 0o755);
     machine.write(
@@ -180,7 +181,7 @@ describe.each(USUAL)('ags trust, as %s', (caller) => {
       `${machine.project} asks for:\n` +
         '  ags.yaml:3: hooks.pre-any: run on this machine before whatever an agent does: ["my-check","a b"] for up to 5s\n' +
         `  .ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})\n` +
-        'Approved. If anything of it changes, you are asked again.\n',
+        'Approved. If the content changes, ags asks again.\n',
     ]);
     expect((await machine.ags(['trust'])).stderr).toContain('Already approved:');
     const stored = JSON.parse(readFileSync(join(machine.stateDir, 'trust.json'), 'utf8')) as {

@@ -1,15 +1,17 @@
 // `ags doctor` on this machine and on ones that lack something. The causes are real: namespaces that are switched off, a state
 // directory in memory or on an overlay, programs that are not there. And `ags exec` says the same.
+// needs: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { followsPlantedLinks } from '../../src/sandbox/checks/planted-links.ts';
-import { findProgram, inspectHost } from '../../src/sandbox/checks/host.ts';
+import { findProgram } from '../../src/sandbox/programs.ts';
+import { inspectHost } from '../../src/sandbox/checks/host.ts';
 import { diagnose, type Answer, type Diagnosis } from '../../src/housekeeping/doctor.ts';
-import type { World } from '../../src/run/host-context.ts';
-import { AGS, CALLERS, createMachine, giveTo, type Caller, type Machine } from '../harness.ts';
+import type { HostContext } from '../../src/run/host-context.ts';
+import { AGS, type Caller, CALLERS, createMachine, giveTo, type Machine, ONE } from '../harness.ts';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -212,7 +214,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       const overlay = inside(['exec', '--workspace', 'overlay', '--', 'true']);
       expect({ code: overlay.code, stderr: overlay.stderr }).toEqual({
         code: 9,
-        stderr: `ags: An overlay workspace cannot be had: ${why}.\n     Allow a full copy with: --workspace copy\n`,
+        stderr: `ags: An overlay workspace is not possible: ${why}.\n     Allow a full copy with: --workspace copy\n`,
       });
     },
   );
@@ -272,7 +274,7 @@ describe('where user namespaces are refused', () => {
       stderr: `ags: ${expected.message}\n     ${expected.fix}\n`,
     });
     expect(behind(machine, off, ['doctor']).stdout).toMatch(
-      /\nNot ready: ags exec does not work until the 2 lines marked "missing" are put right\.\n$/,
+      /\nNot ready: ags exec does not work until you fix the 2 lines marked "missing"\.\n$/,
     );
   });
 
@@ -309,12 +311,12 @@ describe('where programs are missing', () => {
   const PROGRAMS = ['bwrap', 'unshare', 'setsid', 'prlimit', 'perl'];
 
   async function without(absent: readonly string[]): Promise<{ diagnosis: Diagnosis; exec: unknown }> {
-    using machine = createMachine(CALLERS[0] ?? 'user', { git: false });
+    using machine = createMachine(ONE, { git: false });
     const dir = join(machine.root, 'programs');
     mkdirSync(dir);
     for (const name of PROGRAMS.filter((program) => !absent.includes(program)))
       symlinkSync(findProgram(name) ?? '/nonexistent', join(dir, name));
-    const world: World = {
+    const context: HostContext = {
       cwd: machine.project,
       home: machine.home,
       env: {},
@@ -335,11 +337,11 @@ describe('where programs are missing', () => {
       now: () => new Date(),
     };
     const programDirs = [dir];
-    const exec = await inspectHost({ ...world, runtimeDir: '/nonexistent', programDirs }).then(
+    const exec = await inspectHost({ ...context, runtimeDir: '/nonexistent', programDirs }).then(
       () => null,
       (error: unknown) => error,
     );
-    return { diagnosis: await diagnose(world, { programDirs }), exec };
+    return { diagnosis: await diagnose(context, { programDirs }), exec };
   }
 
   test('without bubblewrap nothing starts; doctor and exec say so in the same words', async () => {
@@ -380,7 +382,7 @@ describe('where programs are missing', () => {
 
 describe('a bubblewrap that follows planted links', () => {
   test('is told from one that does not, and from one that does not start; nothing is left', async () => {
-    using machine = createMachine(CALLERS[0] ?? 'user', { git: false });
+    using machine = createMachine(ONE, { git: false });
     const state = join(machine.root, 'state');
     mkdirSync(state);
     // As the flaw does it: through the link that stands in the directory bound at /h.
@@ -410,7 +412,7 @@ describe('a bubblewrap that follows planted links', () => {
 });
 
 test('doctor takes no arguments', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user', { git: false });
+  using machine = createMachine(ONE, { git: false });
   const { code, stdout, stderr } = await machine.ags(['doctor', 'now']);
   expect({ code, stdout, stderr }).toEqual({
     code: 2,

@@ -153,7 +153,7 @@ test.each([
   ['{ "build": { "dockerfile": "/etc/passwd" } }', /not a path in the project/],
   ['{ "build": { "dockerfile": "D", "context": "../.." } }', /leads out of the project/],
   ['{ "build": { "dockerfile": "${localEnv:HOME}" } }', /not a path in the project/],
-  ['{ "dockerComposeFile": "c.yaml" }', /made of services/],
+  ['{ "dockerComposeFile": "c.yaml" }', /uses services/],
   ['{ "image": "a" ', /not JSON/],
   ['{}', /neither an image nor a Dockerfile/],
 ])('the devcontainer.json %j is refused', (text, why) => {
@@ -258,7 +258,7 @@ test("of an image's own words only what has the right form is taken", () => {
     bytes: 5,
   } satisfies Image);
   for (const wrong of [null, {}, { Id: 'sha256:xyz' }])
-    expect(() => readImage('x', wrong)).toThrow(/does not say which image/);
+    expect(() => readImage('x', wrong)).toThrow(/reports no ID for the image/);
 });
 
 test('the base image has pinned versions, the agents that were asked for, and says which', () => {

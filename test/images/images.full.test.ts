@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { AgsError } from '../../src/protocol/errors.ts';
 import { misplacedMount } from '../../src/sandbox/container/protection.ts';
-import { AGAIN, runAgain } from '../conformance/again.ts';
-import { DOORS } from '../conformance/listeners.ts';
+import { ALSO_AS_USER, runAgain } from '../conformance/again.ts';
+import { LISTENERS } from '../conformance/listeners.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { bind, CALLER, ended, file, overlay, tmpfs, until, USER } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 import { openImage } from './image-place.ts';
 import { tinyImage } from './tiny-image.ts';
 
@@ -65,10 +64,10 @@ if (HAS_ENGINE) {
     const { stdout } = await over.place.run(
       ['sh', '-c', 'wget -q -O - http://127.0.0.1:3128/x; ls /sys/class 2>&1; cat /proc/net/route'],
       {
-        spec: over.spec([], { network: DOORS }),
-        onDoor(name, door) {
+        spec: over.spec([], { network: LISTENERS }),
+        onListener(name, listener) {
           if (name === 'proxy')
-            door.on('connection', (socket: import('node:net').Socket) => {
+            listener.on('connection', (socket: import('node:net').Socket) => {
               socket.on('error', () => undefined);
               socket.once('data', () => socket.end('HTTP/1.0 200 OK\r\n\r\nfrom outside\n'));
             });
@@ -117,8 +116,8 @@ if (HAS_ENGINE) {
     using over = await openImage(image.name);
     const { place } = over;
     const sandbox = await place.start(['sh', '-c', 'echo up; cat /tmp/evil 2>&1; env; cat'], {
-      spec: over.spec([], { network: DOORS }),
-      onDoor: () => undefined,
+      spec: over.spec([], { network: LISTENERS }),
+      onListener: () => undefined,
     });
     let said = '';
     sandbox.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -178,7 +177,7 @@ if (HAS_ENGINE) {
   });
 }
 
-if (HAS_ENGINE && CALLERS.length > 1 && process.env[AGAIN] === undefined)
+if (HAS_ENGINE && ALSO_AS_USER)
   test('an ordinary user who may use the engine has the same', async () => {
     const mine = String(expect.getState().testPath);
     const { passed, failed, other } = await runAgain({ file: mine, uid: 42_424, group: 'docker', deadlineMs: 590_000 });

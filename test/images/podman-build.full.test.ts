@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from '../sandbox/podman-user.ts';
 
@@ -13,31 +13,31 @@ const PODMAN = ['--backend', 'podman'];
 const START = ['FROM scratch', 'COPY busybox /bin/busybox', 'COPY busybox /bin/sh'];
 
 describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, as $caller,', ({ caller }) => {
-  let world: World;
+  let context: HostContext;
   let user: PodmanUser;
   let machine: Machine;
   let requests = 0;
   beforeAll(async () => {
     user = createPodmanUser('ags-podbuild');
-    world = await createWorld();
-    await world.tcp(80, (socket) => {
+    context = await createWorld();
+    await context.tcp(80, (socket) => {
       requests += 1;
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello\n'));
     });
-    world.names.set('refused.test', [ORIGIN]);
+    context.names.set('refused.test', [ORIGIN]);
     machine = createMachine(caller, { user });
     copyFileSync('/bin/busybox', join(machine.project, 'busybox'));
     machine.write('part.txt', 'first\n');
     machine.write(
       '../../.config/ags/config.yaml',
-      `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
+      `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n`,
     );
   });
   afterAll(async () => {
     for (const id of images()) podman(machine, 'image', 'rm', '--force', id);
     machine[Symbol.dispose]();
     user[Symbol.dispose]();
-    await world[Symbol.asyncDispose]();
+    await context[Symbol.asyncDispose]();
   });
 
   const images = (): string[] =>
@@ -69,7 +69,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
       .flatMap((found) => found ?? [])
       .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
     let strangers = 0;
-    const port = await world.tcp(0, (socket) => socket.end(`${(strangers += 1)}`), '0.0.0.0');
+    const port = await context.tcp(0, (socket) => socket.end(`${(strangers += 1)}`), '0.0.0.0');
     const get = (address: string): string => `busybox wget -q -O - http://${address}/ || echo not ${address}`;
     const direct = [`127.0.0.1:${port}`, `${ORIGIN}:80`, ...(elsewhere === undefined ? [] : [`${elsewhere}:${port}`])];
     const looks = [
@@ -109,7 +109,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     expect(await inside('true')).toMatch(/out of date/);
     await build();
     expect(await inside('cat /part.txt /names')).toBe('second\n127.0.0.1\tlocalhost\n::1\tlocalhost\n');
-    expect((await build()).stdout).toMatch(/is there already/);
+    expect((await build()).stdout).toMatch(/is already up to date/);
     await machine.ags(['cleanup', '--yes']);
     expect([images().length, images().includes(id)]).toEqual([1, false]);
   }, 120_000);
@@ -136,15 +136,18 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     const before = requests;
     await describeImage([...START, step], 'network: { allow: ["http://allowed.test"], deny: ["allowed.test"] }\n');
     const { code, stderr } = await build();
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/wanted to reach allowed\.test\.\n[^\u001b]*too bad/)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/Denied connections: allowed\.test\.\n[^\u001b]*too bad/),
+    ]);
     expect([requests, working()]).toEqual([before, '']);
   }, 120_000);
 
   test('does not build with lines that ask the engine for more than steps may have', async () => {
     const cases: [string, RegExp][] = [
       [`ADD http://${ORIGIN}/x /x`, /past your rules: ADD /],
-      ['RUN --network=host true', /may ask for: RUN --network=host true\n.*takes no options/],
-      [`FROM dir:${machine.project}`, /may ask for: dir:/],
+      ['RUN --network=host true', /not allow in a build: RUN --network=host true\n.*must have no options/],
+      [`FROM dir:${machine.project}`, /not allow in a build: dir:/],
     ];
     for (const [line, words] of cases) {
       await describeImage(['FROM scratch', line]);

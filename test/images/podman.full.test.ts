@@ -2,10 +2,9 @@
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
-import { AGAIN, runAgain } from '../conformance/again.ts';
+import { ALSO_AS_USER, runAgain } from '../conformance/again.ts';
 import { openEngine } from '../conformance/engine-backend.ts';
 import { CALLER, USER } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN } from '../sandbox/podman-user.ts';
 import { openImage } from './image-place.ts';
 import { tinyImage } from './tiny-image.ts';
@@ -37,7 +36,7 @@ if (HAS_PODMAN && CALLER === 'user')
     expect([code, stdout]).toEqual([7, `${USER.uid}\nls: /usr: No such file or directory\n`]);
   });
 
-if (HAS_PODMAN && CALLERS.length > 1 && process.env[AGAIN] === undefined)
+if (HAS_PODMAN && ALSO_AS_USER)
   test('an ordinary user has the same', async () => {
     using user = createPodmanUser('ags-images');
     const mine = String(expect.getState().testPath);

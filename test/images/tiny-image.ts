@@ -1,4 +1,5 @@
 // test/images/tiny-image.ts: images made on the spot, of one program, in less than a second.
+// uses: busybox
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
 
 const echo = async (request: unknown): Promise<unknown> => ({ got: request });
-const CONTROL = new URL('../../dist/lib/control.js', import.meta.url).href;
+const CONTROL = new URL('../../dist/lib/process/control.js', import.meta.url).href;
 
 test('a question is answered, one after the other and several at a time', async () => {
   const server = serveControl(dir, echo);

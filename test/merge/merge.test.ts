@@ -1,10 +1,11 @@
 // test/merge/merge.test.ts: from the branch of an agent to the user's own, and back.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, type AgentTask } from '../agent-run/agent-task.ts';
-import { CALLERS, createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
+import { createMachine, giveTo, IS_ROOT, type Machine, USUAL } from '../harness.ts';
 
 const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
 const text = (change: Record<number, string> = {}): string =>
@@ -262,15 +263,12 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-test.runIf(CALLERS.includes('root'))(
-  "a merge by root in somebody else's repository leaves nothing of root's",
-  async () => {
-    using machine = createMachine('root', { files });
-    giveTo(join(machine.home, 'code'), 42_424);
-    writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
-    const task = await agentTask(machine, WORK);
-    expect((await machine.ags(['merge', task.id])).code).toBe(0);
-    expect(execFileSync('find', [machine.project, '!', '-user', '42424'], { encoding: 'utf8' })).toBe('');
-    expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'a.txt', 'b.txt', 'new', 'package.json']);
-  },
-);
+test.runIf(IS_ROOT)("a merge by root in somebody else's repository leaves nothing of root's", async () => {
+  using machine = createMachine('root', { files });
+  giveTo(join(machine.home, 'code'), 42_424);
+  writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
+  const task = await agentTask(machine, WORK);
+  expect((await machine.ags(['merge', task.id])).code).toBe(0);
+  expect(execFileSync('find', [machine.project, '!', '-user', '42424'], { encoding: 'utf8' })).toBe('');
+  expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'a.txt', 'b.txt', 'new', 'package.json']);
+});

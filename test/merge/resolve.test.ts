@@ -1,4 +1,5 @@
 // test/merge/resolve.test.ts: a conflict becomes a task of its own: both sides in one tree with marks, on the branch as it is now.
+// needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from '../server/place.ts';

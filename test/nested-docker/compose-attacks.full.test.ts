@@ -1,5 +1,6 @@
 // test/nested-docker/compose-attacks.full.test.ts: what a hostile compose file could try: to reach files, networks, the engine and the ports of this
 // machine, or secrets of the project. One run tries what an engine lets it try; each attempt is judged by itself.
+// uses: gcc
 import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';

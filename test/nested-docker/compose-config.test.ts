@@ -74,7 +74,7 @@ describe('compose files, as their client puts them together', () => {
       `{services: {${Array.from({ length: 1000 }, (_, i) => `s${i}: {}`).join()}}}`,
       /100 are the most/,
     ],
-    ['no YAML', '{', /cannot be understood/],
+    ['no YAML', '{', /cannot be parsed/],
   ])('are refused for %s', (_what, text, why) => {
     expect(() => read(text)).toThrow(why);
   });

@@ -90,7 +90,7 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
       const { code, stdout, stderr } = await runAgs(machine, ['exec', '--backend', backend, '--', 'sh', '-c', VISIT]);
       expect({ code, stderr, ...outcomes(stdout) }).toEqual({
         code: 0,
-        stderr: 'ags: Compose: bringing up api, job, web.\n',
+        stderr: 'ags: Compose: starting api, job, web.\n',
         ...VISITED,
       });
       expect(machine.tasks()).toEqual([]);
@@ -140,8 +140,8 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
       code: 1,
       stdout: '',
       stderr:
-        'ags: Compose: bringing up sad.\nags: The service sad ended with 3.\n  last words\n' +
-        'Correct the compose files, or run it without: --no-compose\n',
+        'ags: Compose: starting sad.\nags: The service sad ended with 3.\n  last words\n' +
+        'Correct the compose files, or run without them: --no-compose\n',
     });
     const without = await runAgs(machine, ['exec', '--no-compose', '--', 'echo', 'begun']);
     expect(without).toEqual({ code: 0, stdout: 'begun\n', stderr: '' });

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENGINE_ENV, innerEngineArgv } from '../../src/sandbox/nested/engine-args.ts';
-import { findInnerPrograms, startInnerEngine, type InnerOptions } from '../../src/sandbox/nested/nested-engine.ts';
+import { ENGINE_ENV, nestedEngineArgv } from '../../src/sandbox/nested/engine-args.ts';
+import { findNestedPrograms, startNestedEngine, type NestedOptions } from '../../src/sandbox/nested/nested-engine.ts';
 import { seccompArch } from '../../src/sandbox/spec/seccomp.ts';
 import { ENGINE } from '../conformance/docker-backend.ts';
 import { CAN_NEST } from './place.ts';
@@ -24,7 +24,7 @@ describe.runIf(CAN_NEST && process.getuid?.() === 0)('an engine inside', () => {
     execFileSync('umount', [join(dir, 'disk')]);
     rmSync(dir, { recursive: true, force: true });
   });
-  const options = (): InnerOptions => ({
+  const options = (): NestedOptions => ({
     engine: { ...ENGINE, program: join(dir, 'docker') },
     name: `ags-full-${process.pid}-${Date.now().toString(36)}d`,
     runMark: 'full',
@@ -33,21 +33,21 @@ describe.runIf(CAN_NEST && process.getuid?.() === 0)('an engine inside', () => {
     dir: join(dir, 'meeting'),
     limits: { memoryBytes: 2 ** 30, processes: 512 },
     tmpBytes: 2 ** 26,
-    argv: innerEngineArgv(findInnerPrograms(), []),
+    argv: nestedEngineArgv(findNestedPrograms(), []),
     env: ENGINE_ENV,
     gateway: false,
     trust: '',
-    onDoor: () => undefined,
+    onListener: () => undefined,
     onPorts: () => undefined,
   });
 
   test('ends before the disk that it writes to is full, and does not begin again until there is room', async () => {
-    const engine = await startInnerEngine(options());
+    const engine = await startNestedEngine(options());
     writeFileSync(join(dir, 'disk/x'), Buffer.alloc(62 * 2 ** 20));
     expect(await engine.done).toMatch(/^the disk of .* is nearly full \(.* left\)$/);
-    await expect(startInnerEngine(options())).rejects.toMatchObject({ code: 'disk.full' });
+    await expect(startNestedEngine(options())).rejects.toMatchObject({ code: 'disk.full' });
     rmSync(join(dir, 'disk/x'));
-    const again = await startInnerEngine(options());
+    const again = await startNestedEngine(options());
     await again.close();
   }, 120_000);
 });

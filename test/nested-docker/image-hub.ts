@@ -1,4 +1,5 @@
 // test/nested-docker/image-hub.ts: a real registry on loopback that stands for Docker Hub, with one small image in it.
+// uses: registry, curl
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ const REGISTRY = '/usr/bin/docker-registry';
 const BUSYBOX = '/usr/bin/busybox';
 const CURL = '/usr/bin/curl';
 
-/** Both come with `npm test`; without them the tests of engines inside are left out. */
+/** Both come with `npm run test:all`; without them the tests of engines inside are left out. */
 export const HAS_HUB = existsSync(REGISTRY) && existsSync(BUSYBOX);
 if (!HAS_HUB && process.env['AGS_REQUIRE_ALL'] !== undefined) throw new Error('docker-registry or busybox is missing');
 

@@ -62,7 +62,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
       made: '0 built',
       port: '0 served inside',
       closed: expect.stringMatching(/^7 /) as unknown,
-      other: expect.stringContaining('Images of ghcr.io are not allowed in this sandbox') as unknown,
+      other: expect.stringContaining('Images from ghcr.io are not allowed in this sandbox') as unknown,
       // Not an empty directory.
       [`show ${machine.project}`]: expect.stringMatching(/^0 mkdir .*: read-only file system$/) as unknown,
       'show /tmp/new': '0 mkdir /tmp/new: read-only file system',
@@ -98,7 +98,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
     const cleanup = await runAgs(machine, ['cleanup', '--yes']);
     expect(cleanup).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('where an engine inside met') as unknown,
+      stdout: expect.stringContaining('sockets of nested Docker') as unknown,
     });
     expect(readdirSync(machine.stateDir).filter((name) => name.startsWith('.inner-'))).toEqual([]);
   });
@@ -112,10 +112,10 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
       beside: { what: string; argv: string[] }[];
       spec: { env: Record<string, string> };
     };
-    expect(docker).toMatch(/^an engine of its own, rootless: .* no privileges on this machine, .*docker\.io/);
+    expect(docker).toMatch(/^a private Docker daemon, rootless: .* no privileges on this machine, .*docker\.io/);
     expect(label).toContain('docker inside: rootless, seccomp, gateway');
     expect(spec.env['DOCKER_HOST']).toBe('tcp://127.0.0.1:2375');
-    const argv = beside.find(({ what }) => what.startsWith('The engine inside'))?.argv ?? [];
+    const argv = beside.find(({ what }) => what.startsWith('Nested Docker'))?.argv ?? [];
     const after = (name: string): string[] => argv.flatMap((word, at) => (word === name ? [argv[at + 1] ?? ''] : []));
     expect({ add: after('--cap-add'), drop: after('--cap-drop'), network: after('--network') }).toEqual({
       add: ['SETUID', 'SETGID'],

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import type { Machine } from '../harness.ts';
 import { startImageHub, type ImageHub } from './image-hub.ts';
 import { CAN_NEST, createPlace, ENGINE_CALLERS, outcomes, runAgs, startAgs, TRY } from './place.ts';
@@ -68,7 +68,7 @@ beforeAll(async () => {
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
 describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, a container of an engine inside', (caller) => {
-  let world: World;
+  let context: HostContext;
   let machine: Machine;
   let server: Server;
   let neighbour: ReturnType<typeof startAgs>;
@@ -78,7 +78,7 @@ describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, a container of an engine i
   const requests: string[] = [];
 
   beforeAll(async () => {
-    world = await createWorld();
+    context = await createWorld();
     const respond = (socket: NodeJS.ReadWriteStream & { end(text: string): unknown }): void => {
       let text = '';
       socket.on('data', (chunk: Buffer) => {
@@ -89,17 +89,17 @@ describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, a container of an engine i
         socket.end(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
       });
     };
-    await world.tls(443, respond);
-    for (const port of [80, 8080]) await world.tcp(port, respond);
-    for (const name of ['evil.test', 'late.test', 'api.test']) world.names.set(name, [ORIGIN]);
+    await context.tls(443, respond);
+    for (const port of [80, 8080]) await context.tcp(port, respond);
+    for (const name of ['evil.test', 'late.test', 'api.test']) context.names.set(name, [ORIGIN]);
     machine = createPlace(
       caller,
       hub,
-      `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test, "http://allowed.test"]
+      `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test, "http://allowed.test"]
 secrets:\n  - { name: api, host: api.test, header: authorization, env: API_TOKEN, from: { env: REAL_TOKEN } }\n`,
     );
     const ca = join(machine.home, '.ca.pem');
-    writeFileSync(ca, world.authority.certificatePem);
+    writeFileSync(ca, context.authority.certificatePem);
     const env = { REAL_TOKEN: SECRET, NODE_EXTRA_CA_CERTS: ca };
     server = createServer((request, response) => {
       visitors.push(request.url ?? '');
@@ -129,7 +129,7 @@ secrets:\n  - { name: api, host: api.test, header: authorization, env: API_TOKEN
     neighbour?.kill('SIGKILL');
     server?.close();
     machine?.[Symbol.dispose]();
-    await world?.[Symbol.asyncDispose]();
+    await context?.[Symbol.asyncDispose]();
   });
 
   test.each([

@@ -1,4 +1,5 @@
 // test/nested-docker/place.ts: a developer's machine whose tasks have engines of their own, with a registry on loopback for Docker Hub.
+// uses: compose
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -4,12 +4,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createWorld, ORIGIN, readText, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, readText, type HostContext } from '../gateway/fixture.ts';
 import { AGS } from '../harness.ts';
 
 interface Running extends AsyncDisposable {
   readonly dir: string;
-  readonly world: World;
+  readonly context: HostContext;
   /** Ports that were chosen for it. */
   readonly port: number;
   readonly admin: number;
@@ -27,15 +27,15 @@ interface Settings {
 }
 
 async function start(settings: Settings = {}, dir = mkdtempSync('/tmp/ags-gw-')): Promise<Running> {
-  const world = await createWorld();
-  await world.tcp(8080, (socket) => socket.end('origin speaking\n'));
+  const context = await createWorld();
+  await context.tcp(8080, (socket) => socket.end('origin speaking\n'));
   // Below the ports that the kernel gives to clients: one of those may be in use.
   const base = 20_000 + 2 * Math.floor(Math.random() * 6000);
   const configure = ({ allow = '"allowed.test:8080"', gateway = '', broken = '' }: Settings): void =>
     writeFileSync(
       join(dir, 'gateway.yaml'),
       `gateway:\n  listen: ["127.0.0.1:${base}", "unix:${dir}/gw.sock"]\n  admin: 127.0.0.1:${base + 1}\n  log: ${dir}/log.jsonl\n${gateway}` +
-        `network:\n  defaults: false\n  allow: [${allow}]\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n${broken}`,
+        `network:\n  defaults: false\n  allow: [${allow}]\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n${broken}`,
     );
   configure(settings);
   const child = spawn(process.execPath, [AGS, 'gateway', '--config', join(dir, 'gateway.yaml')], {
@@ -51,7 +51,7 @@ async function start(settings: Settings = {}, dir = mkdtempSync('/tmp/ags-gw-'))
   failed.catch(() => undefined);
   return {
     dir,
-    world,
+    context,
     port: base,
     admin: base + 1,
     stderr: () => stderr,
@@ -73,7 +73,7 @@ async function start(settings: Settings = {}, dir = mkdtempSync('/tmp/ags-gw-'))
       child.kill('SIGKILL');
       await ended;
       rmSync(dir, { recursive: true, force: true });
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
     },
   };
 }
@@ -117,11 +117,11 @@ test('a changed file takes effect whole or not at all, and open connections stay
   gateway.configure({ allow: '"other.test:8080"', broken: '  bogus: 1\n' });
   gateway.signal('SIGHUP');
   await expect.poll(gateway.stderr).toContain('unknown key "bogus"');
-  expect(gateway.stderr()).toContain('The rules stay as they were.');
+  expect(gateway.stderr()).toContain('The rules are unchanged.');
   expect(await gateway.talk(CONNECT)).toContain('200');
   gateway.configure({ allow: '"other.test:8080"' });
   gateway.signal('SIGHUP');
-  await expect.poll(gateway.stderr).toContain('The rules were read again.');
+  await expect.poll(gateway.stderr).toContain('Rules reloaded.');
   expect(await gateway.talk(CONNECT)).toContain('403');
   open.destroy();
 });
@@ -145,7 +145,7 @@ describe('A67: with a token', () => {
 });
 
 test.each([
-  ['', 'ags gateway takes one word: serve, door, engine or check'],
+  ['', 'ags gateway takes one word: serve, listener, engine or check'],
   ['missing.yaml', 'does not exist'],
   ['network: {}\n', 'does not say where to listen (gateway.listen)'],
   ['gateway: { listen: ["0.0.0.0:3128"] }\n', 'can be reached from other machines, so clients must have a token'],

@@ -37,7 +37,7 @@ async function ags(line: string | readonly string[], answers?: string[]): Promis
   const pieces: string[] = [];
   const stream = new Writable({ write: (chunk: Buffer, _, done) => (pieces.push(chunk.toString()), done()) });
   const { projectDir, home, stateDir, cacheDir, userConfigFile } = at.input;
-  const world = {
+  const context = {
     cwd: projectDir,
     home,
     env: {},
@@ -48,8 +48,8 @@ async function ags(line: string | readonly string[], answers?: string[]): Promis
     now: () => NOW,
   };
   const ctx = {
-    ...world,
-    world,
+    ...context,
+    host: context,
     stdin: { isTTY: answers !== undefined },
     stdout: stream,
     stderr: stream,
@@ -170,7 +170,7 @@ describe('ags allow', () => {
   test('says when the network is off', async () => {
     const { id } = run({ mode: 'off' });
     expect(await ags('allow a.test')).toBe(
-      `Allowed a.test in ${id}, until it ends.\nThe network is off in it, so this has no effect.\n`,
+      `Allowed a.test in ${id}, until it ends.\nThe network of this sandbox is off, so the rule has no effect.\n`,
     );
   });
 
@@ -180,7 +180,7 @@ describe('ags allow', () => {
       'allow *.com',
       {
         code: 'usage.invalid',
-        message: '"*.com" is no rule: *.com is too wide; name at least two parts after the star.',
+        message: '"*.com" is not a rule: *.com is too wide; name at least two parts after the star.',
       },
     ],
     [
@@ -196,13 +196,13 @@ describe('ags allow', () => {
     at.project('# ours\nhide: [x.txt] # keep\n');
     const { id, rules } = run();
     expect(await ags('allow --project a.test')).toBe(
-      `Allowed a.test in ags.yaml.\nRunning sandboxes have it at once: ${id}\n`,
+      `Allowed a.test in ags.yaml.\nChanged in running sandboxes: ${id}\n`,
     );
     expect(read()).toBe('# ours\nhide: [x.txt] # keep\n\nnetwork:\n  allow:\n    - a.test\n');
     expect(rules).toEqual([rule({})]);
     expect((await at.load()).network.rules).toEqual([rule({ origin: 'ags.yaml:6' })]);
     expect(await ags('allow --project a.test:443')).toBe(
-      `a.test is in ags.yaml already.\nRunning sandboxes have it at once: ${id}\n`,
+      `a.test is in ags.yaml already.\nChanged in running sandboxes: ${id}\n`,
     );
   });
 
@@ -235,7 +235,7 @@ describe('ags allow', () => {
   test('--project never approves what was pending before', async () => {
     at.project('reveal: [.env.test]\n');
     expect(await ags('allow --project a.test')).toBe(
-      'Allowed a.test in ags.yaml.\nags.yaml asks for more that you have not approved. Look at it with: ags trust\n',
+      'Allowed a.test in ags.yaml.\nags.yaml asks for more that you have not approved. Review it: ags trust\n',
     );
     expect(await at.asks()).toEqual([
       'ags.yaml:1: reveal: see hidden files of the project: .env.test',
@@ -271,7 +271,7 @@ describe('ags allow', () => {
     at.user('# me\n');
     const [here, there] = [run(), run({ project: '/elsewhere' })];
     expect(await ags('allow --always a.test')).toBe(
-      `Allowed a.test in ~/.config/ags/config.yaml.\nRunning sandboxes have it at once: ${[here.id, there.id].toSorted().join(', ')}\n`,
+      `Allowed a.test in ~/.config/ags/config.yaml.\nChanged in running sandboxes: ${[here.id, there.id].toSorted().join(', ')}\n`,
     );
     expect(fs.readFileSync(at.input.userConfigFile, 'utf8')).toBe('# me\n\nnetwork:\n  allow:\n    - a.test\n');
     expect([here.rules, there.rules]).toEqual([[rule({})], [rule({})]]);
@@ -297,7 +297,7 @@ describe('ags allow', () => {
     fs.symlinkSync('other.yaml', join(at.input.projectDir, 'ags.yaml'));
     await expect(ags('allow --project a.test')).rejects.toMatchObject({
       code: 'config.invalid',
-      message: 'ags.yaml is a link, which is not written through.',
+      message: 'ags.yaml is a symbolic link, and ags does not write through links.',
     });
     expect(fs.readFileSync(join(at.input.projectDir, 'other.yaml'), 'utf8')).toBe('hide: [x]\n');
   });
@@ -323,8 +323,8 @@ describe('ags allow', () => {
     if (refused)
       expect(await outcome).toMatchObject({
         code: 'usage.invalid',
-        message: `${allowed} stays denied: a deny wins, and "${denied}" is one (${at.input.userConfigFile}:1).`,
-        hint: `Take that line out first: ${at.input.userConfigFile}:1`,
+        message: `${allowed} stays denied: the deny rule "${denied}" wins (${at.input.userConfigFile}:1).`,
+        hint: `Remove that line first: ${at.input.userConfigFile}:1`,
       });
     else expect(await outcome).toBe(null);
     expect(fs.existsSync(join(at.input.projectDir, 'ags.yaml'))).toBe(!refused);
@@ -333,8 +333,8 @@ describe('ags allow', () => {
   test('in a running sandbox, what it was started with can deny it', async () => {
     const { id, rules } = run({ rules: [rule({ action: 'deny', host: '*.test', origin: '--deny' })] });
     await expect(ags('allow a.test')).rejects.toMatchObject({
-      message: `a.test stays denied: a deny wins, and "*.test" is one of ${id} (--deny).`,
-      hint: 'It lasts as long as that sandbox. Start another one without it.',
+      message: `a.test stays denied: the deny rule "*.test" of ${id} wins (--deny).`,
+      hint: 'That rule lasts as long as the sandbox. Start another sandbox without it.',
     });
     expect(rules.length).toBe(1);
   });
@@ -342,12 +342,12 @@ describe('ags allow', () => {
   test('the same rule in the same file changes sides, with the option for that file', async () => {
     at.project('network:\n  deny:\n    - b.test # no\n    - a.test\n');
     expect(await ags('allow --project a.test')).toBe(
-      'Allowed a.test in ags.yaml.\nTaken out of the list of what is denied: a.test\n',
+      'Allowed a.test in ags.yaml.\nRemoved from the denied rules: a.test\n',
     );
     expect(read()).toBe('network:\n  allow:\n    - a.test\n  deny:\n    - b.test # no\n');
     await expect(ags('allow --always b.test')).rejects.toMatchObject({ code: 'usage.invalid' });
     expect(await ags('deny --project a.test')).toBe(
-      'Denied a.test in ags.yaml.\nTaken out of the list of what is allowed: a.test\n',
+      'Denied a.test in ags.yaml.\nRemoved from the allowed rules: a.test\n',
     );
     expect(read()).toBe('network:\n  allow:\n  deny:\n    - b.test # no\n    - a.test\n');
     expect(await at.asks()).toEqual([]);
@@ -398,9 +398,9 @@ describe('ags net', () => {
   test('rules are shown by where they are written, whether approved or not', async () => {
     at.user('network: { defaults: false, presets: [npm, crates], deny: [gist.github.com] }\n');
     at.project('network:\n  allow:\n    - a.test\n    - GET api.a.test/v1/*\n');
-    expect(await ags('net rules')).toBe(`on: what these rules allow can be reached, and nothing else.
+    expect(await ags('net rules')).toBe(`on: sandboxes reach only hosts that these rules allow.
 
-Denied, whatever else is allowed
+Denied, even if another rule allows it
   gist.github.com  ~/.config/ags/config.yaml:1
 
 Allowed
@@ -421,13 +421,13 @@ Allowed by built-in lists
     at.user('network: { defaults: false, mode: off }\n');
     at.project('');
     expect(await ags('net rules')).toBe(
-      'off: nothing can be reached, whatever these rules say.\n\nNo rule allows anything.\n',
+      'off: sandboxes reach no host, even if a rule allows it.\n\nNo rule allows anything.\n',
     );
   });
 
   test('rules of a running sandbox are its own', async () => {
     const { id } = run({ rules: [rule({ origin: '--allow' })], mode: 'record' });
-    const text = `record: these rules hold; what none of them covers is asked about and noted.\n\nAllowed\n  a.test  --allow\n`;
+    const text = `record: these rules apply; ags asks about hosts without a rule and records them.\n\nAllowed\n  a.test  --allow\n`;
     expect([await ags(`net rules --task ${id}`), await ags(`net rules ${id}`)]).toEqual([text, text]);
   });
 
@@ -438,7 +438,7 @@ Allowed by built-in lists
   test('asks are what running sandboxes wait for', async () => {
     expect(await ags('net asks')).toBe('No sandbox of this project is running.\n');
     const quiet = run();
-    expect(await ags('net asks')).toBe('Nothing waits in 1 running sandbox.\n');
+    expect(await ags('net asks')).toBe('No connection waits for an answer in 1 running sandbox.\n');
     const { id } = run({
       asks: [
         { host: 'a.test', port: 443, sinceMs: NOW.getTime() - 5000, count: 3 },
@@ -446,7 +446,7 @@ Allowed by built-in lists
       ],
     });
     expect(await ags(`net asks ${id}`)).toBe(
-      `a.test                3 times  since 5s  ${id}\nb.test\\x1b[2J:8443  1 time   since 1m  ${id}\n\nTo let it through: ags allow a.test\n`.replace(
+      `a.test                3 times  since 5s  ${id}\nb.test\\x1b[2J:8443  1 time   since 1m  ${id}\n\nTo allow it: ags allow a.test\n`.replace(
         'a.test                3',
         `${'a.test'.padEnd(String.raw`b.test\x1b[2J:8443`.length)}  3`,
       ),
@@ -524,7 +524,7 @@ describe('logs', () => {
       String.raw`05:06:07  denied   ${String.raw`evil.test\x1b[2J\n:443`.padEnd(36)}\x07xxxxxxx…                 1ms      no rule covers it<U+202E>`,
       `05:06:07  failed   ${`${'y'.repeat(33)}…`.padEnd(65)}1ms      refused`,
       '',
-      '1 allowed, 1 denied, 1 failed. To let a host through: ags allow <host>',
+      '1 allowed, 1 denied, 1 failed. To allow a host: ags allow <host>',
       '',
     ]);
     expect((await ags('net log --denied')).split('\n')[1]).toContain('evil.test');
@@ -544,7 +544,7 @@ describe('logs', () => {
   test('a damaged log says so', async () => {
     const file = record('make-3333', [decision({}), decision({ host: 'b.test' }), decision({})]);
     fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('b.test', 'x.test'));
-    expect(await ags('net log')).toContain(`The log is damaged at line 4; what follows is left out: ${file}\n`);
+    expect(await ags('net log')).toContain(`The log is damaged at line 4; the rest is not shown: ${file}\n`);
   });
 
   test('ags net log --follow ends with the run', async () => {
@@ -581,7 +581,7 @@ describe('logs', () => {
     decision({ host: 'bad host\n', ...UNKNOWN }),
   ];
 
-  const SHOWN = `Wanted by 1 run of this project, without a rule
+  const SHOWN = `Hosts without a rule, used by 1 run of this project
   b.test       2×  curl, node  2026-03-04 04:00
   c.test:8443  1×  git         2026-03-04 05:06
 
@@ -593,13 +593,13 @@ describe('logs', () => {
     record('make-3333', RECORDED);
     record('other-2222', [decision({ host: 'other.test', ...UNKNOWN })], { project: '/elsewhere' });
     expect(await ags('net lock', ['y', 'n'])).toBe(
-      `${SHOWN}Allow b.test from now on? [y/N/q] \nAllow c.test:8443 from now on? [y/N/q] \nWrote 1 rule into ags.yaml: b.test\nNext: run it again without --network record; nothing else gets through then.\n`,
+      `${SHOWN}Allow b.test from now on? [y/N/q] \nAllow c.test:8443 from now on? [y/N/q] \nWrote 1 rule into ags.yaml: b.test\nNext: run it again without --network record to block all other hosts.\n`,
     );
     expect(read()).toBe('# ours\nnetwork:\n  allow:\n    - b.test\n  mode: on # for now\n');
     expect(await at.asks()).toEqual([]);
     expect(await ags('net lock', ['q'])).toContain('Nothing was written.\n');
     expect(await ags('net lock --only c.test:8443')).toContain('Wrote 1 rule into ags.yaml: c.test:8443\n');
-    expect(await ags('net lock')).toBe('All that 1 run of this project wanted has a rule already.\n');
+    expect(await ags('net lock')).toBe('Every host used by 1 run of this project already has a rule.\n');
   });
 
   test('without a terminal it takes a flag, and nothing is written without one', async () => {
@@ -610,7 +610,7 @@ describe('logs', () => {
     await expect(ags('net lock')).rejects.toMatchObject({ code: 'usage.no-terminal' });
     await expect(ags('net lock --only x.test')).rejects.toMatchObject({
       code: 'usage.invalid',
-      message: 'No recorded run wanted "x.test" without a rule for it.',
+      message: '"x.test" is not in the list of recorded hosts without a rule.',
     });
     expect(JSON.parse(await ags('net lock --json'))).toMatchObject({ runs: 1, written: [], wanted: { length: 3 } });
     expect(fs.existsSync(join(at.input.projectDir, 'ags.yaml'))).toBe(false);
@@ -655,7 +655,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const bad = await machine.ags(['allow', 'no host at all']);
     expect([bad.code, bad.stderr]).toEqual([
       2,
-      'ags: "no host at all" is no rule: it is not a host.\n     Expected is a host such as github.com, *.npmjs.org, example.com:8443 or GET api.example.com/v1/*.\n',
+      'ags: "no host at all" is not a rule: it is not a host.\n     Expected: a host such as github.com, *.npmjs.org, example.com:8443 or GET api.example.com/v1/*.\n',
     ]);
     const none = await machine.ags(['allow', '--json', 'a.test']);
     expect([none.code, JSON.parse(none.stderr)]).toMatchObject([3, { error: { code: 'task.not-found' } }]);
@@ -678,7 +678,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const done = await machine.ags(['cleanup', '--json']);
     const { removed } = JSON.parse(done.stdout) as { removed: { name: string; why: string }[] };
     expect(removed.filter(({ name }) => name.includes('/network/')).map(({ name, why }) => [name, why])).toEqual([
-      [old, 'an old log of the network'],
+      [old, 'old network log'],
     ]);
     expect([old, going, recent].map((file) => fs.existsSync(file))).toEqual([false, true, true]);
   });

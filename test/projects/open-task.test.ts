@@ -1,4 +1,5 @@
 // test/projects/open-task.test.ts: `ags open`: what an agent did, in an editor: with an editor that writes down how it was started.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +62,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const result = await desk.open('--ide', 'code');
     expect([result.code, result.stdout]).toEqual([0, `${directory}\n`]);
     expect(await desk.started()).toEqual([machine.home, '--new-window', directory]);
-    expect(result.stderr).toContain('It asks whether you trust the authors: say no.');
+    expect(result.stderr).toContain('When it asks whether you trust the authors, say no');
     expect(result.stderr).toMatch(/can run code on this machine: .*\.vscode\/tasks\.json/);
     expect(readFileSync(join(directory, 'README.md'), 'utf8')).toBe('# project\nchanged\n');
     expect(lstatSync(join(directory, 'link')).isSymbolicLink()).toBe(true);
@@ -76,7 +77,7 @@ describe.each(USUAL)('as %s', (caller) => {
     // What an editor would act on outside of any container is not the agent's.
     for (const path of ['.devcontainer', '.devcontainer.json']) {
       expect([path, existsSync(join(directory, path))]).toEqual([path, false]);
-      expect(result.stderr).toContain(`${path} is not there: it was changed by the agent`);
+      expect(result.stderr).toContain(`${path} was left out: it was changed by the agent`);
     }
     expect(git('status', '--porcelain').split('\n')).toEqual([
       'D .devcontainer.json',
@@ -99,7 +100,7 @@ test.each([
   const { code, stderr } = await desk.open('--print');
   expect([code, stderr]).toEqual([
     0,
-    expect.stringContaining(".devcontainer is not there: it leads to files that are the agent's"),
+    expect.stringContaining(".devcontainer was left out: it refers to files that are the agent's"),
   ]);
   expect([
     existsSync(join(desk.directory, '.devcontainer')),
@@ -136,14 +137,11 @@ test('it is opened as it is when it is there already, anew, in a dev container o
   expect([has('.devcontainer.json'), has('.devcontainer/docker-compose.yaml')]).toEqual([false, true]);
 
   const idea = await desk.machine.ags(['open', 'work', '--ide', 'idea']);
-  expect([idea.code, idea.stderr.includes(`It would be: idea ${directory}`)]).toEqual([9, true]);
+  expect([idea.code, idea.stderr.includes(`The command would be: idea ${directory}`)]).toEqual([9, true]);
   const unknown = await desk.open('--ide', 'ed');
   expect([unknown.code, unknown.stderr.includes('ags knows no editor "ed"')]).toEqual([2, true]);
   expect([(await desk.open('--remove')).code, existsSync(directory)]).toEqual([0, false]);
   await desk.open('--print');
   const removed = await desk.machine.ags(['rm', '--yes', 'work']);
-  expect([removed.stderr, has('README.md')]).toEqual([
-    `ags: What was opened of it is still there: ${directory}\n`,
-    true,
-  ]);
+  expect([removed.stderr, has('README.md')]).toEqual([`ags: Its opened directory was kept: ${directory}\n`, true]);
 });

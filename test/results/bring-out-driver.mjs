@@ -1,13 +1,13 @@
 // test/results/bring-out-driver.mjs: brings the work of a task out in a process of its own, so that it can be done as any user.
 // Arguments: the task, the details as JSON. Prints what came of it as JSON.
-import { makeWorld } from '../dist/cli/make-world.js';
-import { bringOut } from '../dist/tasks/bring-out.js';
-import { readTask } from '../dist/store/tasks.js';
+import { makeHostContext } from '../../dist/cli/make-context.js';
+import { bringOut } from '../../dist/results/bring-out.js';
+import { readTask } from '../../dist/store/tasks.js';
 
 const [id, details] = process.argv.slice(2);
-const world = makeWorld(process.env);
+const context = makeHostContext(process.env);
 try {
-  const result = await bringOut(world, await readTask(world.stateDir, id), JSON.parse(details));
+  const result = await bringOut(context, await readTask(context.stateDir, id), JSON.parse(details));
   console.log(JSON.stringify({ result }));
 } catch (error) {
   console.log(

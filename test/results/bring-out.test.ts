@@ -1,4 +1,5 @@
 // test/results/bring-out.test.ts: what an agent did, committed or not, is on its branch of the user's repository when a turn ends.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -14,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, runAgent } from '../agent-run/agent-task.ts';
-import { CALLERS, createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
+import { createMachine, giveTo, IS_ROOT, type Machine, ONE, USUAL } from '../harness.ts';
 
 /** Everything of the repository that must not change, whatever comes out of a sandbox. */
 function untouched(machine: Machine): string {
@@ -304,7 +305,7 @@ Ags-Run: forged/7'`,
   });
 });
 
-test.runIf(CALLERS.includes('root'))("in somebody else's repository root leaves nothing of its own", async () => {
+test.runIf(IS_ROOT)("in somebody else's repository root leaves nothing of its own", async () => {
   using machine = createMachine('root');
   giveTo(join(machine.home, 'code'), 42_424);
   appendFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
@@ -316,24 +317,29 @@ test.runIf(CALLERS.includes('root'))("in somebody else's repository root leaves 
 });
 
 test('a program that is killed while it reads the commits of an agent is asked again, and they are kept', async () => {
-  using machine = createMachine(CALLERS[0] ?? 'user');
-  const task = await runAgent(
-    machine,
-    'git config user.name A; git config user.email a@b; echo 1 > one.txt; git add -A; git commit -qm One; echo 2 > two.txt; git add -A; git commit -qm Two',
-  );
-  let killed = 0;
-  const killer = setInterval(() => {
-    const reader = killed === 0 ? readers()[0] : undefined;
-    if (reader === undefined) return;
-    process.kill(reader, 'SIGKILL');
-    killed += 1;
-  }, 1);
-  const brought = await task.bringOut().finally(() => clearInterval(killer));
-  expect([killed, brought.error?.message]).toEqual([1, undefined]);
-  expect(machine.git('log', '--format=%s', `${task.base}..${task.branch}`)).toBe('Two\nOne\n');
+  // It reads for a few milliseconds. On a busy machine they can pass between two looks; then the next task is watched.
+  for (let tries = 0; tries < 20; tries += 1) {
+    using machine = createMachine(ONE);
+    const task = await runAgent(
+      machine,
+      'git config user.name A; git config user.email a@b; echo 1 > one.txt; git add -A; git commit -qm One; echo 2 > two.txt; git add -A; git commit -qm Two',
+    );
+    let killed = 0;
+    const killer = setInterval(() => {
+      const reader = killed === 0 ? readers()[0] : undefined;
+      if (reader === undefined) return;
+      process.kill(reader, 'SIGKILL');
+      killed += 1;
+    }, 1);
+    const brought = await task.bringOut().finally(() => clearInterval(killer));
+    expect(brought.error?.message).toBe(undefined);
+    expect(machine.git('log', '--format=%s', `${task.base}..${task.branch}`)).toBe('Two\nOne\n');
+    if (killed > 0) return;
+  }
+  expect.fail('nobody was seen reading');
 });
 
-/** Who asks for the last commit of an agent, by the beginning of what it was told. */
+/** Processes of this test that ask for the last commit of an agent, by the beginning of what they were told. */
 function readers(): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -341,9 +347,14 @@ function readers(): number[] {
     .filter((pid) => {
       try {
         const [, how, script = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-        return how === '-c' && script.startsWith('\numask 077\nbase=$1');
+        return how === '-c' && script.startsWith('\numask 077\nbase=$1') && isOurs(pid);
       } catch {
         return false;
       }
     });
+}
+
+function isOurs(pid: number): boolean {
+  const parent = Number(/^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  return parent === process.pid || (parent > 1 && isOurs(parent));
 }

@@ -1,4 +1,5 @@
 // test/results/conflicts.test.ts: the user goes on working while a sandbox runs, and before its changes are reviewed.
+// needs: sandbox
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
 // The upper of a real overlay, mounted in a user namespace, against a comparison of the whole trees; and uppers that no
 // honest overlay would hold. As root, the overlay parts run a second time as an ordinary user.
+// uses: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
@@ -15,6 +16,7 @@ import {
   type UpperEntry,
   type UpperListing,
 } from '../../src/review/upper.ts';
+import { HAS_SANDBOX } from '../harness.ts';
 
 const root = process.geteuid?.() === 0;
 const users = root ? [0, 1001] : [process.geteuid?.() ?? -1];
@@ -206,67 +208,79 @@ function without(tree: Snapshot, hidden: readonly string[]): Snapshot {
 }
 
 describe.each(users)('as user %i', (user) => {
-  test('after any history the listing is what a comparison of the whole trees finds', { timeout: 120_000 }, () => {
-    const seed = Number(process.env['AGS_FUZZ_SEED'] ?? 20_251);
-    console.log(`overlay histories as user ${user}: AGS_FUZZ_SEED=${seed}`);
-    const histories = Array.from({ length: 150 }, (_, index) => {
-      const pick = random(seed + index * 7919);
-      const path = place('fuzz', user);
-      growLower(join(path, 'lower'), pick);
-      const before = snapshot(fs, join(path, 'lower'));
-      const every = [...Object.keys(before.leaves), ...before.directories];
-      // Names that a shell would split are left to the lower itself; a hidden path stands for a secret.
-      const hidden = every.filter((name) => /^[a-z/]+$/.test(name)).filter(() => index % 2 === 1 && pick(4) === 0);
-      const outermost = hidden.filter((name) => !hidden.some((other) => name.startsWith(`${other}/`)));
-      return { path, seed: seed + index, steps: 8 + pick(40), hidden: outermost, before: without(before, outermost) };
-    });
-    own(user, ...histories.map(({ path }) => path));
-    const mounts = histories.map(({ path, hidden }) => mountOverlay(path, hidden)).join('\n');
-    const jobs = histories.map(({ path, seed: from, steps }) => ({ merged: join(path, 'merged'), seed: from, steps }));
-    const answers = JSON.parse(inNamespace(user, mounts, HISTORY, jobs)) as { done: number; after: Snapshot }[];
+  test.runIf(HAS_SANDBOX)(
+    'after any history the listing is what a comparison of the whole trees finds',
+    { timeout: 120_000 },
+    () => {
+      const seed = Number(process.env['AGS_FUZZ_SEED'] ?? 20_251);
+      console.log(`overlay histories as user ${user}: AGS_FUZZ_SEED=${seed}`);
+      const histories = Array.from({ length: 150 }, (_, index) => {
+        const pick = random(seed + index * 7919);
+        const path = place('fuzz', user);
+        growLower(join(path, 'lower'), pick);
+        const before = snapshot(fs, join(path, 'lower'));
+        const every = [...Object.keys(before.leaves), ...before.directories];
+        // Names that a shell would split are left to the lower itself; a hidden path stands for a secret.
+        const hidden = every.filter((name) => /^[a-z/]+$/.test(name)).filter(() => index % 2 === 1 && pick(4) === 0);
+        const outermost = hidden.filter((name) => !hidden.some((other) => name.startsWith(`${other}/`)));
+        return { path, seed: seed + index, steps: 8 + pick(40), hidden: outermost, before: without(before, outermost) };
+      });
+      own(user, ...histories.map(({ path }) => path));
+      const mounts = histories.map(({ path, hidden }) => mountOverlay(path, hidden)).join('\n');
+      const jobs = histories.map(({ path, seed: from, steps }) => ({
+        merged: join(path, 'merged'),
+        seed: from,
+        steps,
+      }));
+      const answers = JSON.parse(inNamespace(user, mounts, HISTORY, jobs)) as { done: number; after: Snapshot }[];
 
-    let compared = 0;
-    const mismatches = histories.flatMap(({ path, hidden, before }, index) => {
-      const after = answers[index]?.after ?? { leaves: {}, directories: [] };
-      const paths = new Set([...Object.keys(before.leaves), ...Object.keys(after.leaves)]);
-      const expected = [...paths].filter((name) => before.leaves[name] !== after.leaves[name]).sort();
-      const listing = listAll(path, hidden);
-      const inUpper = snapshotOf(path, listing);
-      const found = Object.keys(inUpper)
-        .filter((name) => inUpper[name] !== before.leaves[name])
-        .sort();
-      compared += expected.length;
-      const wrong = {
-        index,
-        missed: expected.filter((name) => inUpper[name] !== (after.leaves[name] ?? 'deleted')),
-        invented: found.filter((name) => !expected.includes(name)),
-        directories: difference(
-          listing.removed,
-          before.directories.filter((name) => !after.directories.includes(name)),
-        ),
-        refused: listing.refused,
-      };
-      const clean = [wrong.missed, wrong.invented, wrong.directories, wrong.refused].every((list) => list.length === 0);
-      return clean ? [] : [wrong];
-    });
-    console.log(
-      `${histories.length} histories, ${answers.reduce((sum, { done }) => sum + done, 0)} operations, ${compared} changes`,
-    );
-    expect(mismatches).toEqual([]);
-    expect(compared).toBeGreaterThan(1000);
-  });
+      let compared = 0;
+      const mismatches = histories.flatMap(({ path, hidden, before }, index) => {
+        const after = answers[index]?.after ?? { leaves: {}, directories: [] };
+        const paths = new Set([...Object.keys(before.leaves), ...Object.keys(after.leaves)]);
+        const expected = [...paths].filter((name) => before.leaves[name] !== after.leaves[name]).sort();
+        const listing = listAll(path, hidden);
+        const inUpper = snapshotOf(path, listing);
+        const found = Object.keys(inUpper)
+          .filter((name) => inUpper[name] !== before.leaves[name])
+          .sort();
+        compared += expected.length;
+        const wrong = {
+          index,
+          missed: expected.filter((name) => inUpper[name] !== (after.leaves[name] ?? 'deleted')),
+          invented: found.filter((name) => !expected.includes(name)),
+          directories: difference(
+            listing.removed,
+            before.directories.filter((name) => !after.directories.includes(name)),
+          ),
+          refused: listing.refused,
+        };
+        const clean = [wrong.missed, wrong.invented, wrong.directories, wrong.refused].every(
+          (list) => list.length === 0,
+        );
+        return clean ? [] : [wrong];
+      });
+      console.log(
+        `${histories.length} histories, ${answers.reduce((sum, { done }) => sum + done, 0)} operations, ${compared} changes`,
+      );
+      expect(mismatches).toEqual([]);
+      expect(compared).toBeGreaterThan(1000);
+    },
+  );
 
-  test('only a whiteout deletes, never a file that is named like one (A110), and a replaced directory deletes what it had (A111)', () => {
-    const path = place('marks', user);
-    for (const name of ['gone/x', 'gone/deep/y', 'again/old', 'again/sub/old', 'kept']) {
-      fs.mkdirSync(join(path, 'lower', name, '..'), { recursive: true });
-      fs.writeFileSync(join(path, 'lower', name), 'abc');
-    }
-    own(user, path);
-    inNamespace(
-      user,
-      mountOverlay(path),
-      `const fs = require('node:fs');
+  test.runIf(HAS_SANDBOX)(
+    'only a whiteout deletes, never a file that is named like one (A110), and a replaced directory deletes what it had (A111)',
+    () => {
+      const path = place('marks', user);
+      for (const name of ['gone/x', 'gone/deep/y', 'again/old', 'again/sub/old', 'kept']) {
+        fs.mkdirSync(join(path, 'lower', name, '..'), { recursive: true });
+        fs.writeFileSync(join(path, 'lower', name), 'abc');
+      }
+      own(user, path);
+      inNamespace(
+        user,
+        mountOverlay(path),
+        `const fs = require('node:fs');
        process.chdir(${JSON.stringify(join(path, 'merged'))});
        fs.rmSync('gone', { recursive: true });
        fs.rmSync('again', { recursive: true });
@@ -274,27 +288,28 @@ describe.each(users)('as user %i', (user) => {
        fs.writeFileSync('again/sub/new', '');
        fs.writeFileSync('.wh.kept', '');
        fs.writeFileSync('again/.wh..wh..opq', '');`,
-      null,
-    );
-    const deleted = { kind: 'deleted', type: 'file', mode: 0o644, bytes: 3 };
-    const written = { kind: 'written', type: 'file', mode: 0o644, bytes: 0 };
-    expect(listAll(path)).toEqual({
-      entries: [
-        { ...written, path: '.wh.kept' },
-        { ...written, path: 'again/.wh..wh..opq' },
-        { ...written, path: 'again/sub/new' },
-        { ...deleted, path: 'again/sub/old' },
-        { ...deleted, path: 'again/old' },
-        { ...deleted, path: 'gone/deep/y' },
-        { ...deleted, path: 'gone/x' },
-      ],
-      directories: ['again', 'again/sub'],
-      removed: ['gone/deep', 'gone'],
-      refused: [],
-    });
-  });
+        null,
+      );
+      const deleted = { kind: 'deleted', type: 'file', mode: 0o644, bytes: 3 };
+      const written = { kind: 'written', type: 'file', mode: 0o644, bytes: 0 };
+      expect(listAll(path)).toEqual({
+        entries: [
+          { ...written, path: '.wh.kept' },
+          { ...written, path: 'again/.wh..wh..opq' },
+          { ...written, path: 'again/sub/new' },
+          { ...deleted, path: 'again/sub/old' },
+          { ...deleted, path: 'again/old' },
+          { ...deleted, path: 'gone/deep/y' },
+          { ...deleted, path: 'gone/x' },
+        ],
+        directories: ['again', 'again/sub'],
+        removed: ['gone/deep', 'gone'],
+        refused: [],
+      });
+    },
+  );
 
-  test('a program inside cannot forge the mark that hides a directory', () => {
+  test.runIf(HAS_SANDBOX)('a program inside cannot forge the mark that hides a directory', () => {
     const path = place('forge', user);
     fs.mkdirSync(join(path, 'lower/d'));
     fs.writeFileSync(join(path, 'lower/d/f'), '');

@@ -1,23 +1,24 @@
 // test/run/network-live.full.test.ts: rules that change while a sandbox runs, secrets that never enter it, budgets, and what is left
 // when a runner is killed.
+// needs: sandbox, curl, wget, python3, openssl, low-ports
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { startHttpProxy, startSocksProxy } from '../gateway/proxies.ts';
 import { type Caller, createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
 
 interface Place extends AsyncDisposable {
-  readonly world: World;
+  readonly context: HostContext;
   readonly machine: Machine;
   readonly requests: string[];
   configure(yaml: string): void;
 }
 
 async function createPlace(caller: Caller, yaml = ''): Promise<Place> {
-  const world = await createWorld();
+  const context = await createWorld();
   const requests: string[] = [];
-  await world.tls(443, (socket) => {
+  await context.tls(443, (socket) => {
     let text = '';
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('latin1');
@@ -28,26 +29,26 @@ async function createPlace(caller: Caller, yaml = ''): Promise<Place> {
       text = '';
     });
   });
-  for (const name of ['one.test', 'two.test', 'api.test']) world.names.set(name, [ORIGIN]);
+  for (const name of ['one.test', 'two.test', 'api.test']) context.names.set(name, [ORIGIN]);
   const machine = createMachine(caller);
   const place: Place = {
-    world,
+    context,
     machine,
     requests,
     configure(more) {
       const dir = join(machine.home, '.config/ags');
-      machine.write('ca.crt', world.authority.certificatePem);
-      writeFileSync(join(machine.home, '.profile-ca.pem'), world.authority.certificatePem);
+      machine.write('ca.crt', context.authority.certificatePem);
+      writeFileSync(join(machine.home, '.profile-ca.pem'), context.authority.certificatePem);
       machine.write(
         '../../.config/ags/config.yaml',
-        `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n${more}`,
+        `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n${more}`,
       );
       expect(existsSync(dir)).toBe(true);
       giveTo(machine.home, machine.uid);
     },
     async [Symbol.asyncDispose]() {
       machine[Symbol.dispose]();
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
     },
   };
   place.configure(yaml);
@@ -224,7 +225,7 @@ java /tmp/G.java`,
         // A SOCKS5 client says three things before it is let through.
         expect(proxy.heard).toHaveLength(kind === 'http' ? 1 : 3);
         // Who looks names up was said: the proxy did, for its host; this machine did, for the other.
-        expect(place.world.asked).toEqual(['two.test']);
+        expect(place.context.asked).toEqual(['two.test']);
       } finally {
         await proxy.close();
       }
@@ -246,12 +247,12 @@ java /tmp/G.java`,
     const sandbox = startAsking(machine, '--publish', '4000');
     expect(await sandbox.ask('one.test')).toContain('one.test 0');
     sandbox.child.kill('SIGKILL');
-    await expect.poll(() => strays(machine.stateDir), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => orphans(machine.stateDir), { timeout: 20_000 }).toEqual([]);
   });
 });
 
 /** Processes that belong to a run of this state directory. */
-function strays(stateDir: string): string[] {
+function orphans(stateDir: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {

@@ -1,14 +1,15 @@
 // test/run/network.full.test.ts: the network as a user meets it: real sandboxes, real programs inside, real origins outside.
+// needs: sandbox, curl, wget, python3, openssl, postgres, low-ports
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer as createTcp } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createWorld, ORIGIN, type World } from '../gateway/fixture.ts';
+import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { type Caller, createMachine, type Machine, type Result, USUAL } from '../harness.ts';
 
 interface Place extends AsyncDisposable {
-  readonly world: World;
+  readonly context: HostContext;
   readonly machine: Machine;
   /** Requests that reached the origin. */
   readonly requests: string[];
@@ -17,7 +18,7 @@ interface Place extends AsyncDisposable {
 
 /** An origin that greets, a name server, and a user whose own configuration lets names lead to it. */
 async function createPlace(caller: Caller, config = ''): Promise<Place> {
-  const world = await createWorld();
+  const context = await createWorld();
   const requests: string[] = [];
   const respond = (socket: NodeJS.ReadWriteStream & { end(text: string): unknown }): void => {
     let text = '';
@@ -28,25 +29,25 @@ async function createPlace(caller: Caller, config = ''): Promise<Place> {
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\nhello world\n');
     });
   };
-  await world.tls(443, respond);
-  await world.tcp(80, respond);
-  world.names.set('evil.test', [ORIGIN]);
-  world.names.set('a.wild.test', [ORIGIN]);
+  await context.tls(443, respond);
+  await context.tcp(80, respond);
+  context.names.set('evil.test', [ORIGIN]);
+  context.names.set('a.wild.test', [ORIGIN]);
   const machine = createMachine(caller);
   mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
   writeFileSync(
     join(machine.home, '.config/ags/config.yaml'),
-    `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test, "*.wild.test", "http://allowed.test"]\n${config}`,
+    `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test, "*.wild.test", "http://allowed.test"]\n${config}`,
   );
-  machine.write('ca.crt', world.authority.certificatePem);
+  machine.write('ca.crt', context.authority.certificatePem);
   return {
-    world,
+    context,
     machine,
     requests,
     sh: (script, ...flags) => machine.ags(['exec', ...flags, '--', 'sh', '-c', script]),
     async [Symbol.asyncDispose]() {
       machine[Symbol.dispose]();
-      await world[Symbol.asyncDispose]();
+      await context[Symbol.asyncDispose]();
     },
   };
 }
@@ -84,7 +85,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(result.stdout).toContain('exit 56');
     expect(result.stderr).toContain('ags: Network: refused evil.test');
     expect(result.stderr).toContain('ags allow evil.test');
-    expect([place.requests, place.world.asked]).toEqual([[], []]);
+    expect([place.requests, place.context.asked]).toEqual([[], []]);
   });
 
   test('ags net test says from inside, host by host, what can be reached and why not', async () => {
@@ -100,7 +101,7 @@ describe.each(USUAL)('as %s', (caller) => {
       'nothing.wild.test:443 unreachable',
       'allowed.test:22 refused',
     ]);
-    place.world.names.delete('allowed.test');
+    place.context.names.delete('allowed.test');
     const gone = await place.machine.ags(['net', 'test', 'allowed.test:80']);
     expect(gone).toMatchObject({ code: 1 });
     expect(gone.stdout).toContain('allowed.test does not exist');
@@ -118,7 +119,7 @@ describe.each(USUAL)('as %s', (caller) => {
        perl -MSocket -e 'socket(S, PF_INET, SOCK_DGRAM, 0); print defined(send(S, "x", 0, pack_sockaddr_in(53, inet_aton("1.1.1.1")))) ? "sent" : "udp: $!", "\\n"'`,
     );
     expect(result.stdout.split('\n')).toEqual(['name 6', 'address 35', 'public 7', 'udp: Network is unreachable', '']);
-    expect([place.requests, place.world.asked]).toEqual([[], []]);
+    expect([place.requests, place.context.asked]).toEqual([[], []]);
   });
 
   test('with --network off there is nothing but loopback', async () => {

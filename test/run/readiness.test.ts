@@ -1,5 +1,6 @@
 // The probe behind every start: it passes on this machine, leaves nothing, and refuses a bubblewrap that drops a protection
 // without a word. The programs that stand in for bubblewrap are real ones, started by the real launcher.
+// needs: sandbox
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -15,25 +16,27 @@ import {
 } from 'node:fs';
 import { release, tmpdir, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { judge, type Expected } from '../../src/sandbox/checks/evidence.ts';
 import { explainFailure, type Problem } from '../../src/sandbox/checks/failure.ts';
 import { readKernelFacts } from '../../src/sandbox/checks/kernel-facts.ts';
 import { explainOverlay } from '../../src/sandbox/checks/overlay-reason.ts';
-import { inspectHost, installCommand, type NativeHost } from '../../src/sandbox/checks/host.ts';
+import { inspectHost, type NativeHost } from '../../src/sandbox/checks/host.ts';
+import { installCommand } from '../../src/sandbox/programs.ts';
 import { trySandbox, type Trial } from '../../src/run/probe.ts';
 import { workspaceKind } from '../../src/run/readiness.ts';
-import type { World } from '../../src/run/host-context.ts';
-import { CALLERS, createMachine, giveTo, type Caller, type Machine } from '../harness.ts';
+import type { HostContext } from '../../src/run/host-context.ts';
+import { type Caller, CALLERS, createMachine, giveTo, type Machine, ONE } from '../harness.ts';
 
-const DIST = new URL('../../dist', import.meta.url).pathname;
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const BWRAP = '/usr/bin/bwrap';
 
 const DRIVER = `
 import { release, totalmem } from 'node:os';
 const [dist, home, bwrap] = process.argv.slice(2);
-const { inspectHost } = await import(dist + '/sandbox/host.js');
-const { trySandbox } = await import(dist + '/tasks/probe.js');
+const { inspectHost } = await import(dist + '/sandbox/checks/host.js');
+const { trySandbox } = await import(dist + '/run/probe.js');
 const uid = process.getuid();
 const world = { cwd: '/', home, env: { LANG: 'de_DE.UTF-8' }, uid, gid: process.getgid(), userName: 'dev', shell: '/bin/sh', stateDir: home + '/.local/state/ags', cacheDir: home + '/.cache/ags', configFile: '', memoryBytes: totalmem(), kernel: release(), platform: 'linux', nodeArch: process.arch, pid: process.pid, now: () => new Date() };
 const host = await inspectHost({ ...world, runtimeDir: '/nonexistent' });
@@ -74,7 +77,7 @@ function altered(machine: Machine, sed: string): string {
 const dropsOption = (option: string): string => `/^${option}$/d`;
 const dropsPair = (option: string): string => `/^${option}$/{N;d}`;
 
-function worldOf(machine: Machine): World {
+function contextOf(machine: Machine): HostContext {
   return {
     cwd: machine.project,
     home: machine.home,
@@ -236,7 +239,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       "bwrap: Can't mkdir parents for /home/you/x/y: Permission denied",
       {
         cause: 'parents',
-        message: 'A directory above /home/you/x/y cannot be read by you, and bubblewrap needs to.',
+        message: 'You cannot read a directory above /home/you/x/y, which bubblewrap needs.',
         hint: 'See which: namei -l /home/you/x',
       },
     ],
@@ -244,7 +247,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
       'bwrap: Unexpected capabilities but not setuid, old file caps config?',
       {
         cause: 'capabilities',
-        message: 'ags was started with capabilities of its own, with which bubblewrap refuses to work.',
+        message: 'ags was started with capabilities, and bubblewrap refuses to run with them.',
         hint: 'Start it without them: setpriv --inh-caps=-all --ambient-caps=-all ags doctor',
       },
     ],
@@ -352,7 +355,7 @@ describe('what the kernel and a container around us forbid', () => {
     expect(explain(REFUSED, { 'run/.containerenv': '' })).toEqual(expected);
     expect(explain(REFUSED, { 'proc/1/cgroup': '0::/kubepods/pod1\n' })).toEqual(expected);
     expect(explain(REFUSED).message).toBe(
-      'This machine does not allow user namespaces to you, and every sandbox needs one.',
+      'This machine does not allow you to create user namespaces, which every sandbox needs.',
     );
   });
 
@@ -378,11 +381,9 @@ describe('what the kernel and a container around us forbid', () => {
       'the state directory /s is on overlay, the file system of a container, and overlays cannot be stacked like that',
     );
     expect(at('nfs')).toBe('the state directory /s is on nfs, on which an overlay cannot write');
-    expect(at('tmpfs')).toBe(
-      'the state directory /s is on tmpfs, which keeps the notes of an overlay only from Linux 6.6 on',
-    );
+    expect(at('tmpfs')).toBe('the state directory /s is on tmpfs, which supports overlays only from Linux 6.6 on');
     expect(at('ext4', '5.10.0', 'mount: /s/merged: permission denied.')).toBe(
-      'Linux 5.10.0 lets only root mount an overlay (5.11 and newer let everybody)',
+      'Linux 5.10.0 lets only root mount an overlay (5.11 and newer let every user)',
     );
     expect(at('ext4', '6.1.0', "mount: /s/merged: unknown filesystem type 'overlay'.")).toBe(
       'this kernel has no overlayfs loaded',
@@ -394,22 +395,22 @@ describe('what the kernel and a container around us forbid', () => {
 });
 
 describe('what is remembered', () => {
-  const self = CALLERS[0] ?? 'user';
+  const self = ONE;
 
   test('a bubblewrap that worked is asked once, and one that takes its place is asked again', async () => {
     using machine = createMachine(self, { git: false });
-    const world = worldOf(machine);
-    const host = await inspectHost({ ...world, runtimeDir: '/nonexistent' });
+    const context = contextOf(machine);
+    const host = await inspectHost({ ...context, runtimeDir: '/nonexistent' });
     const counted = program(machine, `echo x >> "$(dirname "$0")/starts"; exec ${BWRAP} "$@"`);
     const starts = (): string => readFileSync(join(dirname(counted), 'starts'), 'utf8');
-    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({
+    expect(await workspaceKind(context, withBwrap(host, counted), 'auto')).toEqual({
       kind: 'overlay',
       why: '',
       overlays: true,
       namespaces: true,
     });
     const first = starts();
-    expect(await workspaceKind(world, withBwrap(host, counted), 'auto')).toEqual({
+    expect(await workspaceKind(context, withBwrap(host, counted), 'auto')).toEqual({
       kind: 'overlay',
       why: '',
       overlays: true,
@@ -418,25 +419,25 @@ describe('what is remembered', () => {
     expect(starts()).toBe(first);
     // It holds for the file system, also where the state directory has yet to be made; and for none that cannot be.
     rmSync(machine.stateDir, { recursive: true });
-    await workspaceKind(world, withBwrap(host, counted), 'auto');
+    await workspaceKind(context, withBwrap(host, counted), 'auto');
     expect(starts()).toBe(first);
     expect(statSync(machine.stateDir).mode & 0o777).toBe(0o700);
     rmSync(machine.stateDir, { recursive: true });
     symlinkSync('/nonexistent/elsewhere', machine.stateDir);
-    await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
+    await expect(workspaceKind(context, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
       code: 'backend.unavailable',
       message: expect.stringContaining('The state directory'),
     });
     rmSync(machine.stateDir);
     writeFileSync(counted, '#!/bin/sh\nexit 1\n');
-    await expect(workspaceKind(world, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
+    await expect(workspaceKind(context, withBwrap(host, counted), 'auto')).rejects.toMatchObject({
       code: 'backend.unavailable',
     });
   });
 
   test('an overlay that did not work once, for no reason that lasts, is tried again by the next', async () => {
     using machine = createMachine(self, { git: false });
-    const world = worldOf(machine);
+    const context = contextOf(machine);
     const once = join(machine.root, 'bad-moment');
     writeFileSync(once, '');
     const readOnly = "sed -z '/^--bind$/{N;/\\/merged$/s/--bind/--ro-bind/}'";
@@ -444,23 +445,23 @@ describe('what is remembered', () => {
       machine,
       `if [ -e ${once} ]; then file=$(mktemp "$(dirname "$0")/args.XXXXXX") && ${readOnly} <&3 > "$file" && exec 3< "$file"; fi; exec ${BWRAP} "$@"`,
     );
-    const host = withBwrap(await inspectHost({ ...world, runtimeDir: '/nonexistent' }), bwrap);
-    expect(await workspaceKind(world, host, 'auto')).toMatchObject({ kind: 'copy' });
+    const host = withBwrap(await inspectHost({ ...context, runtimeDir: '/nonexistent' }), bwrap);
+    expect(await workspaceKind(context, host, 'auto')).toMatchObject({ kind: 'copy' });
     rmSync(once);
-    expect(await workspaceKind(world, host, 'auto')).toMatchObject({ kind: 'overlay' });
+    expect(await workspaceKind(context, host, 'auto')).toMatchObject({ kind: 'overlay' });
   });
 
   test('a start is refused with the sentence and the cure that the probe gives, each time it is asked', async () => {
     using machine = createMachine(self, { git: false });
-    const world = worldOf(machine);
+    const context = contextOf(machine);
     const host = withBwrap(
-      await inspectHost({ ...world, runtimeDir: '/nonexistent' }),
+      await inspectHost({ ...context, runtimeDir: '/nonexistent' }),
       altered(machine, '/^--unshare-net$/d'),
     );
-    const { problem } = await trySandbox(world, host);
+    const { problem } = await trySandbox(context, host);
     const refusal = { code: 'backend.unavailable', message: problem?.message, hint: problem?.hint };
-    await expect(workspaceKind(world, host, 'auto')).rejects.toMatchObject(refusal);
-    await expect(workspaceKind(world, host, 'copy')).rejects.toMatchObject(refusal);
+    await expect(workspaceKind(context, host, 'auto')).rejects.toMatchObject(refusal);
+    await expect(workspaceKind(context, host, 'copy')).rejects.toMatchObject(refusal);
   });
 });
 

@@ -10,13 +10,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
-import { makeWorld } from '../../src/cli/make-context.ts';
+import { makeHostContext } from '../../src/cli/make-context.ts';
 import { serveControl } from '../../src/lib/process/control.ts';
 import { isAlive, type ProcessIdentity } from '../../src/lib/process/liveness.ts';
 import { withStreams } from '../../src/lib/process/process.ts';
 import { openPairs } from '../../src/lib/stream/socket-pair.ts';
 import type { Sandbox } from '../../src/sandbox/backend.ts';
-import { INSIDE_HOST_SCRIPT } from '../../src/sandbox/io/inside-host.ts';
+import { insideHostScript } from '../../src/sandbox/io/inside-host.ts';
 import { createTerminals } from '../../src/server/terminal.ts';
 import { openBoundedLog } from '../../src/store/bounded-log.ts';
 import { taskPaths } from '../../src/store/layout.ts';
@@ -50,19 +50,19 @@ afterEach(() => {
 });
 
 test('a name is found when its door is closed already', async () => {
-  const [door, client] = [createSocket('udp4'), createSocket('udp4')];
-  door.bind(0, '127.0.0.1');
-  await once(door, 'listening');
+  const [listener, client] = [createSocket('udp4'), createSocket('udp4')];
+  listener.bind(0, '127.0.0.1');
+  await once(listener, 'listening');
   let found = (_answer: Buffer): void => undefined;
   const asked = new Promise<void>((heard) =>
-    serveNames(door, () => {
+    serveNames(listener, () => {
       heard();
       return new Promise((resolve) => (found = resolve));
     }),
   );
-  client.send('a question', door.address().port, '127.0.0.1');
+  client.send('a question', listener.address().port, '127.0.0.1');
   await asked;
-  door.close();
+  listener.close();
   found(Buffer.from('an answer'));
   await sleep(50);
   client.close();
@@ -104,8 +104,8 @@ test('why there is no terminal is told in as many bytes as may be told', async (
 test('a runner that cannot be started has nobody who counts as it', () => {
   const paths = taskPaths(dir, 'unstarted');
   mkdirSync(paths.root, { recursive: true });
-  const world = { ...makeWorld({ HOME: dir, PATH: '/usr/bin:/bin' }), self: [join(dir, 'no-such-node')] };
-  expect(() => spawnRunner(world, paths, 'unstarted', firstRun('0'.repeat(40), 0, 1))).toThrow(
+  const context = { ...makeHostContext({ HOME: dir, PATH: '/usr/bin:/bin' }), self: [join(dir, 'no-such-node')] };
+  expect(() => spawnRunner(context, paths, 'unstarted', firstRun('0'.repeat(40), 0, 1))).toThrow(
     'The runner could not be started',
   );
   const { runner } = JSON.parse(readFileSync(paths.run, 'utf8')) as { runner: ProcessIdentity };
@@ -130,7 +130,7 @@ test('a log whose directory is gone is closed once', () => {
 
 test('a program inside ends while somebody still types, and how it ended is heard', async () => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
-  const host = spawn('perl', ['-e', INSIDE_HOST_SCRIPT, '--', String(port)], { stdio: 'ignore' });
+  const host = spawn('perl', ['-e', insideHostScript(), '--', String(port)], { stdio: 'ignore' });
   const sandbox = {
     async connect() {
       const socket = connect(port, '127.0.0.1');

@@ -314,7 +314,7 @@ function started(group: Cgroup, command: readonly string[]): Promise<{ stdout: s
 
 /** A process that opens a group, starts something in it that will not die with it, and waits to be killed. */
 function orphanScript(): string {
-  const source = join(import.meta.dirname, '..', 'src');
+  const source = join(import.meta.dirname, '../..', 'src');
   const compile = [
     '--ignoreConfig',
     '--outDir',
@@ -333,13 +333,17 @@ function orphanScript(): string {
     '--rewriteRelativeImportExtensions',
     '--skipLibCheck',
   ];
-  const tsc = spawnSync(join(source, '../node_modules/.bin/tsc'), [...compile, join(source, 'sandbox/cgroup.ts')], {
-    encoding: 'utf8',
-  });
+  const tsc = spawnSync(
+    join(source, '../node_modules/.bin/tsc'),
+    [...compile, join(source, 'sandbox/watch/cgroup.ts')],
+    {
+      encoding: 'utf8',
+    },
+  );
   writeFileSync(join(scratch, 'package.json'), '{"type":"module"}');
   expect(tsc.stdout).toBe('');
   return `import { spawn } from 'node:child_process';
-    import { openCgroup } from ${JSON.stringify(join(scratch, 'sandbox/cgroup.js'))};
+    import { openCgroup } from ${JSON.stringify(join(scratch, 'sandbox/watch/cgroup.js'))};
     const group = openCgroup(${JSON.stringify(plan)}, 'orphan', ${JSON.stringify(limits)});
     const [file, ...args] = [...group.prefix, '/bin/sh', '-c', ${JSON.stringify(ENTER)}, 'sh', ...group.enterFiles, '--', 'sleep', '61'];
     spawn(file, args, { detached: true, stdio: 'ignore', env: { PATH: '/usr/bin:/bin', ...group.env } });

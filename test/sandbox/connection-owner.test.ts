@@ -1,16 +1,16 @@
 // test/sandbox/connection-owner.test.ts: which program inside holds a connection, said outside in words that are safe to show.
+// needs: sandbox
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { SandboxNetwork } from '../../src/protocol/spec.ts';
 import { findAsker } from '../../src/sandbox/watch/connection-owner.ts';
-import { runAgain } from '../conformance/again.ts';
+import { ALSO_AS_USER, runAgain } from '../conformance/again.ts';
 import { openNative } from '../conformance/native-backend.ts';
 import { createPlace, ended } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 
-const DOOR: SandboxNetwork = {
+const LISTENER: SandboxNetwork = {
   kind: 'gateway',
-  doors: [{ name: 'proxy', protocol: 'tcp', address: '0.0.0.0', port: 443 }],
+  listeners: [{ name: 'proxy', protocol: 'tcp', address: '0.0.0.0', port: 443 }],
   reach: false,
 };
 
@@ -20,8 +20,8 @@ async function asker(script: string): Promise<{ found: string | undefined; ms: n
   let caller: (socket: Socket) => void;
   const called = new Promise<Socket>((resolve) => (caller = resolve));
   const sandbox = await place.start(['bash', '-c', script], {
-    spec: place.spec([], { network: DOOR }),
-    onDoor: (_name, door) => door.on('connection', (socket: Socket) => caller(socket)),
+    spec: place.spec([], { network: LISTENER }),
+    onListener: (_name, listener) => listener.on('connection', (socket: Socket) => caller(socket)),
   });
   const socket = await called;
   const began = performance.now();
@@ -77,7 +77,7 @@ test('a connection that nobody holds, and a sandbox that is gone, have no answer
   expect(await findAsker(-1, Number.NaN)).toBeUndefined();
 });
 
-if (CALLERS.length > 1)
+if (ALSO_AS_USER)
   test('an ordinary user is told the same', async () => {
     const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
     expect({ failed, other, passed: passed.length }).toEqual({ failed: [], other: [], passed: 10 });

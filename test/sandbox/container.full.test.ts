@@ -20,7 +20,7 @@ import { ENGINE } from '../conformance/docker-backend.ts';
 import { openEngine } from '../conformance/engine-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createPlace } from '../conformance/place.ts';
-import { AGS, asMember, CALLERS, createMachine, shareReadiness, type Machine } from '../harness.ts';
+import { AGS, asMember, CALLERS, createMachine, IS_ROOT, type Machine, shareReadiness } from '../harness.ts';
 import { tinyImage } from '../images/tiny-image.ts';
 
 // Inside, /var/tmp is /tmp: paths would have two names.
@@ -82,7 +82,7 @@ test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not
 });
 
 // For root everything that a container will see is mounted below /run for a moment, with a socket by which the command's streams and variables are handed over.
-test.runIf(HAS_ENGINE && CALLERS.length > 1)(
+test.runIf(HAS_ENGINE && IS_ROOT)(
   'what is mounted for a container of root while it starts is open to nobody else',
   async () => {
     const dir = mkdtempSync(join(PLACE, 'ags-look-'));
@@ -165,7 +165,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
   });
 });
 
-describe.runIf(HAS_ENGINE && CALLERS.length > 1)('for an ordinary user', () => {
+describe.runIf(HAS_ENGINE && IS_ROOT)('for an ordinary user', () => {
   test('what a killed ags leaves of an overlay in the hands of root goes with the next command', async () => {
     machine = createMachine('user', { disk: PLACE });
     const here = machine;

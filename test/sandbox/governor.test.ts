@@ -1,4 +1,5 @@
 // What the watcher sees and reports, tried on real processes and files that do what they must not.
+// uses: sandbox, python3
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
@@ -35,6 +36,9 @@ import { exactMemory, parseRollup, parseStatus, quickMemory } from '../../src/sa
 import { processTree, startTicks, unlessGone, walkParents } from '../../src/sandbox/watch/process-tree.ts';
 import { hostPath, sandboxPath, type Limits } from '../../src/protocol/spec.ts';
 import { until } from '../exec/given.ts';
+import { HAS_SANDBOX } from '../harness.ts';
+
+const HAS_PYTHON = existsSync('/usr/bin/python3');
 
 const MiB = 2 ** 20;
 const GiB = 2 ** 30;
@@ -189,14 +193,17 @@ afterEach(() => {
 });
 
 describe('the processes of a sandbox', () => {
-  test('are all found from outside, whatever they do to their parents, sessions and names', async () => {
-    const daemon = '(setsid bash -c "(exec -a hidden sleep 30) & sleep 30" &); sleep 30';
-    const { pid } = await inNamespace(['bash', '-c', daemon]);
-    await until(() => commands(pid).filter((name) => name === 'sleep').length === 3);
-    const tree = processTree(pid);
-    expect(tree?.tasks).toBe(tree?.pids.length);
-    expect(walkParents(pid)?.pids.toSorted()).toEqual(tree?.pids.toSorted());
-  });
+  test.runIf(HAS_SANDBOX)(
+    'are all found from outside, whatever they do to their parents, sessions and names',
+    async () => {
+      const daemon = '(setsid bash -c "(exec -a hidden sleep 30) & sleep 30" &); sleep 30';
+      const { pid } = await inNamespace(['bash', '-c', daemon]);
+      await until(() => commands(pid).filter((name) => name === 'sleep').length === 3);
+      const tree = processTree(pid);
+      expect(tree?.tasks).toBe(tree?.pids.length);
+      expect(walkParents(pid)?.pids.toSorted()).toEqual(tree?.pids.toSorted());
+    },
+  );
 
   test('threads count, and a tree whose root is gone is none', async () => {
     const threads =
@@ -275,7 +282,7 @@ describe('what is on disk', () => {
   const PYTHON = 'import ctypes, mmap, os, sys, threading, time\nlibc = ctypes.CDLL(None)\n';
   const held = async (code: string): Promise<number> => (await ready('/usr/bin/python3', ['-c', PYTHON + code])).pid;
 
-  test('but deleted is counted in a thread that has descriptors of its own', async () => {
+  test.runIf(HAS_PYTHON)('but deleted is counted in a thread that has descriptors of its own', async () => {
     const pid = await held(`
 def own():
     assert libc.unshare(0x400) == 0
@@ -286,19 +293,22 @@ threading.Thread(target=own).start()`);
     expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
   });
 
-  test('but deleted and mapped is counted for root, and said to be unmeasured for everybody else', async () => {
-    const pid = await held(`
+  test.runIf(HAS_PYTHON)(
+    'but deleted and mapped is counted for root, and said to be unmeasured for everybody else',
+    async () => {
+      const pid = await held(`
 f = open('f', 'w+b'); f.write(b'a' * (1 << 20)); f.flush(); m = mmap.mmap(f.fileno(), 4096); os.unlink('f'); f.close()
 print('ready', flush=True); time.sleep(30)`);
-    expect(await measure([pid])).toMatchObject({ isSeen: true });
-    const closed = await held(`
+      expect(await measure([pid])).toMatchObject({ isSeen: true });
+      const closed = await held(`
 f = open('g', 'w+b'); f.write(b'a' * (1 << 20)); f.flush()
 at = libc.mmap; at.restype = ctypes.c_void_p; at.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 at(None, 4096, 3, 1, f.fileno(), 0); os.unlink('g'); f.close(); print('ready', flush=True); time.sleep(30)`);
-    const usage = await measure([closed]);
-    expect(usage).toMatchObject({ isSeen: process.getuid?.() === 0 });
-    if (usage?.isSeen === true) expect(usage.deletedBytes).toBeGreaterThanOrEqual(MiB);
-  });
+      const usage = await measure([closed]);
+      expect(usage).toMatchObject({ isSeen: process.getuid?.() === 0 });
+      if (usage?.isSeen === true) expect(usage.deletedBytes).toBeGreaterThanOrEqual(MiB);
+    },
+  );
 
   test('and open under a path that is too long to be told ends nobody', async () => {
     const deep =
@@ -319,7 +329,7 @@ at(None, 4096, 3, 1, f.fileno(), 0); os.unlink('g'); f.close(); print('ready', f
 });
 
 describe('the watcher reports', () => {
-  test('memory that all processes together take, although none of them takes too much', async () => {
+  test.runIf(HAS_SANDBOX)('memory that all processes together take, although none of them takes too much', async () => {
     const eat = '$x = "a" x (12 * 1024 * 1024); sleep 30';
     const { pid } = await inNamespace(['sh', '-c', `for i in 1 2 3 4; do perl -e '${eat}' & done; wait`]);
     const { breach, watch } = await firstBreach(pid, {});
@@ -329,7 +339,7 @@ describe('the watcher reports', () => {
     expect(watch.peak().processes).toBeGreaterThanOrEqual(5);
   });
 
-  test('memory of a process whose first thread has ended', async () => {
+  test.runIf(HAS_PYTHON)('memory of a process whose first thread has ended', async () => {
     const code = `import ctypes, threading, time
 def fill():
     time.sleep(0.3)

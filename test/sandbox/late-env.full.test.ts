@@ -1,4 +1,5 @@
 // test/sandbox/late-env.full.test.ts: what a project has programs load or obey comes after the limits, and reaches the command whole.
+// needs: gcc, sandbox
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,12 +1,12 @@
 // test/sandbox/listeners.test.ts: the doors of the native backend, and what makes connections into its sandboxes: it ends with them.
+// needs: sandbox
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runAgain, startAgain } from '../conformance/again.ts';
-import { doorPromises, DOORS, REACHED, specOf } from '../conformance/listeners.ts';
+import { ALSO_AS_USER, runAgain, startAgain } from '../conformance/again.ts';
+import { doorPromises, LISTENERS, REACHED, specOf } from '../conformance/listeners.ts';
 import { openNative } from '../conformance/native-backend.ts';
 import { createPlace, ended, leftOf, processesNamed, RUNNER, until } from '../conformance/place.ts';
-import { CALLERS } from '../harness.ts';
 
 if (process.env[RUNNER.word] !== undefined)
   test('a runner at work', async () => {
@@ -26,7 +26,7 @@ function doorTests(): void {
   test('without reach nothing stays behind that could connect', async () => {
     using place = await createPlace((directory) => openNative(directory));
     const word = `31${Date.now()}`;
-    const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, DOORS) });
+    const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, LISTENERS) });
     await until(sandbox, 'begun');
     await expect(sandbox.connect(8080)).rejects.toMatchObject({ code: 'usage.invalid' });
     expect(processesNamed(word).filter((line) => line.includes('perl'))).toEqual([]);
@@ -84,7 +84,7 @@ function doorTests(): void {
     }
   });
 
-  if (CALLERS.length > 1)
+  if (ALSO_AS_USER)
     test('an ordinary user has the same doors', async () => {
       const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
       expect({ failed, other, enough: passed.length >= 14 }).toEqual({ failed: [], other: [], enough: true });

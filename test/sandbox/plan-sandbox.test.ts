@@ -1,4 +1,6 @@
 // test/sandbox/plan-sandbox.test.ts: `ags plan` shows exactly what `ags exec` starts. The two golden plans below are the security model to read.
+import { perlProgram } from '../../src/lib/perl.ts';
+// uses: sandbox
 import { execFileSync, spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import {
   chmodSync,
@@ -21,11 +23,11 @@ import type { CgroupPlan } from '../../src/sandbox/watch/cgroup-plan.ts';
 import { openCgroup } from '../../src/sandbox/watch/cgroup.ts';
 import { prlimitArgv } from '../../src/sandbox/watch/limits.ts';
 import { planLaunch, type Launch, type LaunchInput } from '../../src/sandbox/native/launch.ts';
-import { LAUNCHER } from '../../src/sandbox/native-scripts.ts';
 import { accountFiles, NOTHING_MORE, planSandbox, type PlanInput } from '../../src/sandbox/spec/plan-sandbox.ts';
 import { plannedCgroup } from '../../src/exec/plan-view.ts';
-import { AGS, CALLERS, createMachine, type Machine } from '../harness.ts';
+import { AGS, CALLERS, createMachine, HAS_SANDBOX, type Machine } from '../harness.ts';
 
+const LAUNCHER = perlProgram('sandbox/perl/launcher.pl');
 const GiB = 2 ** 30;
 const limits: Limits = {
   processes: 2048,
@@ -311,7 +313,7 @@ describe('the plan of a sandbox, in full', () => {
   describe('with a gateway', () => {
     const network: SandboxNetwork = {
       kind: 'gateway',
-      doors: [
+      listeners: [
         { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: 3128 },
         { name: 'names', protocol: 'udp', address: '127.0.0.1', port: 53 },
       ],
@@ -348,7 +350,7 @@ describe('the plan of a sandbox, in full', () => {
         }),
       );
       const high = [{ name: 'high', protocol: 'udp', address: '127.0.0.1', port: 5353 }] as const;
-      expect(() => launchFor(true, { network: { ...network, doors: high } })).toThrow('could be taken over');
+      expect(() => launchFor(true, { network: { ...network, listeners: high } })).toThrow('could be taken over');
     });
   });
 
@@ -444,7 +446,7 @@ test.each<[string, (dir: string) => CgroupPlan]>([
   }
 });
 
-describe.each(CALLERS)('ags plan as %s', (caller) => {
+describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
   test('prints the arguments that ags exec passes to bwrap, modulo the name of the task', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n', 'src/b.txt': 'b\n' } });
     machine.write('.env', 'TOKEN=1\n');

@@ -1,8 +1,9 @@
 // test/sandbox/podman-user.ts: somebody who may use Podman, for the tests: a user of its own, or whoever runs them.
+// uses: podman
 import { execFileSync } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { createUser, type PodmanUser } from '../../scripts/podman-user.mjs';
-import { findProgram } from '../../src/sandbox/checks/host.ts';
+import { findProgram } from '../../src/sandbox/programs.ts';
 import type { Machine } from '../harness.ts';
 
 export type { PodmanUser };

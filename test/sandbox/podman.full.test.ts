@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { machineMark } from '../../src/sandbox/engine/owner.ts';
-import { CALLERS, createMachine, giveTo, type Caller, type Machine } from '../harness.ts';
+import { type Caller, CALLERS, createMachine, giveTo, type Machine, ONE } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from './podman-user.ts';
 
 let user: PodmanUser | undefined;
@@ -148,7 +148,7 @@ describe.runIf(HAS_PODMAN)('Podman is not used', () => {
   });
 
   test('because the file of a project says so, unless its user has agreed', async () => {
-    const here = make(CALLERS.at(-1) ?? 'user');
+    const here = make(ONE);
     here.write('ags.yaml', 'backend: podman\n');
     giveTo(here.project, here.uid);
     const { code, stderr } = await here.ags(['exec', '--', 'true']);

@@ -1,19 +1,19 @@
 // test/server/api.test.ts: everything that can be done with tasks, over HTTP, as scripts and the page do it; the command line sees the same.
-import { execFileSync } from 'node:child_process';
+// needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type Client } from '../../src/client/client.ts';
 import * as api from '../../src/protocol/api/api.ts';
 import * as review from '../../src/protocol/api/review.ts';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, enter, listen, type ServerMachine } from './place.ts';
 
 let machine: ServerMachine;
 let ags: Client;
 
 beforeAll(async () => {
-  machine = await createServerMachine(CALLERS.at(-1) ?? 'user');
+  machine = await createServerMachine(ONE);
   ags = createClient({ url: `http://127.0.0.1:${machine.server.port}`, key: machine.server.key });
 });
 afterAll(() => machine[Symbol.dispose]());
@@ -244,6 +244,6 @@ test('what nobody needs is listed and removed; changes that nobody has decided a
 test('"ags web" finds the server that runs and gets a link that works', async () => {
   const found = await machine.ags(['web', '--print', '--port', String(machine.server.port)]);
   expect(found.stdout).toMatch(/^http:\/\/ags-[0-9a-f]{20}\.localhost:\d+\/enter\?token=[\w-]+\n$/);
-  const status = execFileSync('curl', ['-s', '-o', '/dev/null', '-w', '%{http_code}', found.stdout.trim()]);
-  expect(String(status)).toBe('303');
+  const { pathname, search, host } = new URL(found.stdout.trim());
+  expect((await machine.server.raw('GET', pathname + search, { host })).status).toBe(303);
 });

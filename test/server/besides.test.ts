@@ -1,4 +1,5 @@
 // test/server/besides.test.ts: files of two tasks as one commit: checked as one, merged as one, undone as one.
+// needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiError } from '../../src/protocol/api/api.ts';
 import type { ApiChanges, Merged } from '../../src/protocol/api/review.ts';

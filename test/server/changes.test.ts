@@ -1,7 +1,8 @@
 // test/server/changes.test.ts: what a task changed is shown under an id, and taken by the numbers of files and hunks, never anything else.
+// needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api/review.ts';
-import { CALLERS, type Caller } from '../harness.ts';
+import { type Caller, CALLERS, ONE } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 
 const LINES = Array.from({ length: 40 }, (_, i) => `line ${i + 1}`).join('\n');
@@ -74,7 +75,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('status', '--porcelain')).toBe('');
 
     const undone = await server.call<{ text: string }>('POST', '/api/tasks/work/undo');
-    expect(undone.json.text).toContain('is undone');
+    expect(undone.json.text).toContain('was undone');
     expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt']);
   });
 
@@ -105,7 +106,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 });
 
 test('hunks are put into files that were edited meanwhile, uncommitted, and what was left out can be taken later', async () => {
-  const { machine, changes } = await withTask(CALLERS[0] ?? 'user', 'hunks');
+  const { machine, changes } = await withTask(ONE, 'hunks');
   const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 20', 'MINE'));
   const { n } = file(changes, 'src/long.txt');
@@ -127,7 +128,7 @@ test('hunks are put into files that were edited meanwhile, uncommitted, and what
 });
 
 test('a conflict is known before anything is pressed, and a new branch can be made for the rest', async () => {
-  const { machine } = await withTask(CALLERS[0] ?? 'user', 'clash');
+  const { machine } = await withTask(ONE, 'clash');
   const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 38', 'my own'));
   machine.git('commit', '-qam', 'mine');

@@ -1,4 +1,5 @@
 // test/server/checks.test.ts: checks over the API: started on a selection, seen live, stopped, and never left behind by a server that dies.
+// needs: sandbox
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,10 +1,11 @@
 // test/server/hostile-page.full.test.ts: pages that do not mean well, in the real browser of somebody who has entered: published by an agent,
 // under names that lead to this machine, and under our own name at another port.
+// needs: chromium, sandbox
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
 import { paperTask } from './state.ts';
 
@@ -18,7 +19,7 @@ let session: string;
 let thief: { port: number; seen: { host: string; cookie: string }[]; answer: (path: string) => [object, string] };
 
 beforeAll(async () => {
-  machine = await createServerMachine(CALLERS.at(-1) ?? 'user');
+  machine = await createServerMachine(ONE);
   ours = new URL(machine.server.link);
   paperTask(machine, 'victim', { live: false });
   browser = await chromium.launch({

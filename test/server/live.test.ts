@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
 import type { LiveMessage } from '../../src/protocol/api/api.ts';
-import { createPeers, type Source } from '../../src/server/live/subscribers.ts';
+import { createSubscribers, type Source } from '../../src/server/live/subscribers.ts';
 import { createRecent } from '../../src/server/live/recent.ts';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, listen, type Listener, type ServerMachine } from './place.ts';
 import { paperTask } from './state.ts';
 
 let machine: ServerMachine;
 
 beforeAll(async () => {
-  machine = await createServerMachine(CALLERS[0] ?? 'user');
+  machine = await createServerMachine(ONE);
 });
 afterAll(() => machine[Symbol.dispose]());
 
@@ -155,7 +155,7 @@ test('A134: what waits for a slow listener is bounded, and what it missed is tol
     since: (after) => ({ messages: log.slice(after, after + 500), more: after + 500 < log.length }),
   };
   const recent = createRecent(1000, 100);
-  const peers = createPeers();
+  const peers = createSubscribers();
   peers.subscribe(peer, 'task:a', source, 0);
   peers.subscribe(peer, 'tasks', recent, null);
   for (let i = 1; i <= 20_000; i++) {
@@ -163,7 +163,7 @@ test('A134: what waits for a slow listener is bounded, and what it missed is tol
       topic: 'task:a',
       type: 'event',
       seq: i,
-      data: { seq: i, at: '', type: 'agent.said', text: MESSAGE },
+      data: { seq: i, at: '', task: 'x', type: 'agent.said', text: MESSAGE },
     };
     log.push(message);
     peers.publish(message);

@@ -1,16 +1,17 @@
 // test/server/neighbours.full.test.ts: other users and other programs of the same machine: they can come to the port, see command lines, take
 // ports first, hold connections and never let go.
+// needs: curl
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, listen, type RunningServer, type ServerMachine } from './place.ts';
 
 let machine: ServerMachine;
 beforeAll(async () => {
-  machine = await createServerMachine(CALLERS.at(-1) ?? 'user');
+  machine = await createServerMachine(ONE);
 });
 afterAll(() => machine[Symbol.dispose]());
 
@@ -67,7 +68,7 @@ describe('A130: another user of the machine', () => {
     const { code, stderr } = await machine.ags(['web', '--print', '--port', String(port)]);
     relay.close();
     expect(seen).toEqual(['["GET",null]']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`Port ${port} is taken`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Port ${port} is in use`)]);
   });
 });
 

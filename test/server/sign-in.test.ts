@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { nameOf, openEntry, proofOf, readKey } from '../../src/server/sign-in/sessions.ts';
+import { nameOf, openSessions, proofOf, readKey } from '../../src/server/sign-in/sessions.ts';
 import { openPage } from '../../src/server/page.ts';
 import { createRouter } from '../../src/server/routes/router.ts';
 import { ROUTES } from '../../src/server/routes/routes.ts';
@@ -12,7 +12,7 @@ import { ROUTES } from '../../src/server/routes/routes.ts';
 const HOUR = 3_600_000;
 let directory: string;
 let now: number;
-const open = () => openEntry(directory, () => now);
+const open = () => openSessions(directory, () => now);
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'ags-entry-'));
   now = 1_000_000_000_000;
@@ -87,5 +87,5 @@ test('what stands in an address for an id is an id, and never a path', () => {
   for (const id of ['', '.', '..', '-x', '@', 'A', '__proto__', 'a%2fb', 'a\0', 'a b', 'ü', 'x'.repeat(65)])
     for (const path of [`/api/tasks/${id}`, `/api/tasks/x/changes/${id}/files/0`, `/api/projects/${id}/branches`])
       expect(() => find('GET', path), path).toThrow('nothing at this address');
-  expect(() => find('PUT', '/api/tasks/x')).toThrow('not possible here');
+  expect(() => find('PUT', '/api/tasks/x')).toThrow('not allowed here');
 });

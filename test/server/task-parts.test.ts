@@ -1,5 +1,6 @@
 // test/server/task-parts.test.ts: smaller parts of a task over the API: what of it can run code, messages that wait, its raw log, what
 // changed since somebody looked.
+// needs: sandbox
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

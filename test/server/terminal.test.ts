@@ -1,6 +1,7 @@
 // test/server/terminal.test.ts: a terminal in a tab: what a program inside prints is drawn, and no more; who does not read is left behind.
+// needs: sandbox
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, listen, type Listener, type ServerMachine } from './place.ts';
 
 const REACHES = String.raw`printf 'a\033]52;c;b3duZWQ=\007b\033]8;;https://evil.test\033\\c\033]8;;\033\\d\033[5ie\033Pq\033\\f\033_x\033\\g\n'
@@ -9,7 +10,7 @@ printf '\033]'; sleep 0.2; printf '52;c;b3duZWQ=\007%s\n' split
 
 let machine: ServerMachine;
 beforeAll(async () => {
-  machine = await createServerMachine(CALLERS.at(-1) ?? 'user', { 'reach.sh': REACHES });
+  machine = await createServerMachine(ONE, { 'reach.sh': REACHES });
   await machine.server.call('POST', '/api/tasks', {
     project: machine.projectId,
     goals: [{ text: 'say: here // wait: 600', name: 'shell' }],

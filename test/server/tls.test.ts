@@ -1,19 +1,22 @@
 // test/server/tls.test.ts: served to other machines: with TLS, under the names that were given, and still to nobody who has not entered.
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { CALLERS, createMachine } from '../harness.ts';
+import { createAuthority } from '../../src/gateway/intercept/certificate.ts';
+import { createMachine, ONE } from '../harness.ts';
 import { firstLine } from './place.ts';
 
 test('another address is served with TLS, and its cookie never goes without', async () => {
-  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  using machine = createMachine(ONE);
   const [cert, key] = [join(machine.home, 'cert.pem'), join(machine.home, 'key.pem')];
-  const subject = ['-subj', '/CN=ags.test', '-addext', 'subjectAltName=DNS:ags.test'];
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', key];
-  execFileSync('openssl', ['req', '-x509', ...newKey, '-out', cert, '-days', '2', ...subject], { stdio: 'ignore' });
-  execFileSync('chmod', ['644', cert, key]);
+  const authority = createAuthority({ commonName: 'test', days: 2, now: new Date() });
+  const leaf = authority.leafFor('ags.test');
+  for (const [path, text] of [
+    [cert, leaf.cert],
+    [key, leaf.key],
+  ] as const)
+    writeFileSync(path, text, { mode: 0o644 });
   const place = ['--port', '0', '--host', '127.0.0.2', '--name', 'ags.test'];
   const child = machine.start(['serve', ...place, '--cert', cert, '--key', key]);
   try {
@@ -21,7 +24,13 @@ test('another address is served with TLS, and its cookie never goes without', as
     expect(link.protocol).toBe('https:');
     const get = (path: string, host: string): Promise<{ status: number; cookie: string }> =>
       new Promise((resolve, reject) => {
-        const options = { host: '127.0.0.2', port: link.port, path, ca: readFileSync(cert), servername: 'ags.test' };
+        const options = {
+          host: '127.0.0.2',
+          port: link.port,
+          path,
+          ca: authority.certificatePem,
+          servername: 'ags.test',
+        };
         request({ ...options, headers: { host }, agent: false }, (response) => {
           response.resume();
           resolve({ status: response.statusCode ?? 0, cookie: String(response.headers['set-cookie']) });
@@ -40,7 +49,7 @@ test('another address is served with TLS, and its cookie never goes without', as
 });
 
 test('a certificate that cannot be read or used is named', async () => {
-  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  using machine = createMachine(ONE);
   const serve = (cert: string) =>
     machine.ags(['serve', '--host', '127.0.0.2', '--port', '0', '--cert', cert, '--key', '/etc/hosts']);
   expect(await serve('/etc/hosts')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be used') });

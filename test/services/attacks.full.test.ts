@@ -1,4 +1,5 @@
 // test/services/attacks.full.test.ts: what a service must not reach, and what an agent must not reach of a service.
+// needs: sandbox, python3
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -191,13 +192,13 @@ test('a seed that is a link, lies behind one, or is hidden is not read', async (
   writeFileSync(outside, 'select 1;\n');
   symlinkSync(outside, join(machine.project, 'seed.sql'));
   const tried = async (): Promise<string> => (await machine.ags(['exec', '--', 'sleep', '600'])).stderr;
-  expect(await tried()).toContain('cannot be filled with seed.sql: it is a link');
+  expect(await tried()).toContain('cannot be seeded with seed.sql: it is a link');
   symlinkSync(machine.root, join(machine.project, 'away'));
   machine.write('ags.yaml', 'services: { db: { preset: postgres, seed: [away/outside.sql] } }\n');
-  expect(await tried()).toMatch(/cannot be filled with away\/outside\.sql: it (is a link|is not there)/);
+  expect(await tried()).toMatch(/cannot be seeded with away\/outside\.sql: it (is a link|does not exist)/);
   machine.write('.env.sh', 'true\n');
   machine.write('ags.yaml', 'services: { db: { preset: postgres, seed: [.env.sh] } }\n');
-  expect(await tried()).toContain('cannot be filled with .env.sh: it is hidden from sandboxes');
+  expect(await tried()).toContain('cannot be seeded with .env.sh: it is hidden from sandboxes');
 });
 
 test('what a service prints is made harmless before it is kept', async () => {

@@ -47,26 +47,26 @@ describe('configuration', () => {
     ['services: { localhost: postgres }\n', 'expected a name of lower-case letters'],
     ['services: { db: { memory: 1g } }\n', 'expected either a preset, or run, or an image'],
     ['services: { db: { preset: redis, run: x } }\n', 'expected either a preset, or run, or an image'],
-    ['services: { db: { run: server } }\n', 'which ports it has must be said'],
-    ['services: { db: { preset: redis, ports: [1] } }\n', 'a preset knows its ports'],
-    ['services: { db: { run: server, ports: [1, 1] } }\n', 'a port is here twice'],
+    ['services: { db: { run: server } }\n', 'its ports are missing'],
+    ['services: { db: { preset: redis, ports: [1] } }\n', 'a preset has its own ports'],
+    ['services: { db: { run: server, ports: [1, 1] } }\n', 'a port is listed twice'],
     ['services: { db: { preset: redis, memory: 1m } }\n', 'is too little'],
-    ['services: { db: { preset: redis, memory: 900g } }\n', 'is more than the sandbox itself may have (limits.memory'],
+    ['services: { db: { preset: redis, memory: 900g } }\n', 'is more than the sandbox may use (limits.memory'],
     [
       'limits: { memory: 1g }\nservices: { a: { preset: redis, memory: 600m }, b: { preset: redis, memory: 600m } }\n',
-      'The 2 services together would have more memory than the sandbox itself may (limits.memory: 1g)',
+      'The 2 services together need more memory than the sandbox may use (limits.memory: 1g)',
     ],
     [
       `limits: { memory: 64m }\nservices: { ${[1, 2, 3, 4, 5].map((n) => `s${n}: redis`).join(', ')} }\n`,
       'The 5 services together',
     ],
-    ['services: { db: { image: x } }\n', 'which ports it has must be said'],
-    ['services: { db: { preset: redis, scratch: [/run] } }\n', 'only an image has such directories'],
+    ['services: { db: { image: x } }\n', 'its ports are missing'],
+    ['services: { db: { preset: redis, scratch: [/run] } }\n', 'only a service with an image has such directories'],
     ['services: { db: { preset: redis, ready: { port: 1, command: x } } }\n', 'expected either port or command'],
     ['services: { db: { preset: redis, seed: [../a.sh] } }\n', 'expected a path in the project'],
     [
       'services: { db: redis }\nnetwork: { tcp: ["db=localhost:5432"] }\n',
-      'a grant of network.tcp has this name already',
+      'a grant in network.tcp already has this name',
     ],
   ])('%j is refused', async (text, message) => {
     at.user(text);
@@ -112,12 +112,12 @@ describe('what programs are told', () => {
         spec: {
           kind: 'gateway',
           reach: false,
-          doors: [{ name: 'web', protocol: 'tcp', address: '0.0.0.0', port: 80 }],
+          listeners: [{ name: 'web', protocol: 'tcp', address: '0.0.0.0', port: 80 }],
         },
-        grants: [{ grant: grant as never, address: '127.0.0.1', door: 'tcp x' }],
+        grants: [{ grant: grant as never, address: '127.0.0.1', listener: 'tcp x' }],
       },
     );
-    expect([...services.doors].map(([place, { name, port }]) => `${place} ${name}:${port}`)).toEqual([
+    expect([...services.listeners].map(([place, { name, port }]) => `${place} ${name}:${port}`)).toEqual([
       '127.77.0.1:5000 a:5000',
       '127.0.0.1:5000 a:5000',
       '127.77.0.1:80 a:80',
@@ -128,7 +128,7 @@ describe('what programs are told', () => {
     ]);
     // The door on every address has port 80.
     expect(
-      network.spec.kind === 'gateway' && network.spec.doors.map(({ address, port }) => `${address}:${port}`),
+      network.spec.kind === 'gateway' && network.spec.listeners.map(({ address, port }) => `${address}:${port}`),
     ).toEqual([
       '0.0.0.0:80',
       '127.77.0.1:5000',

@@ -1,6 +1,7 @@
 // test/services/exec.full.test.ts: a command beside real services.
+// needs: sandbox, postgres, redis, python3
 import { describe, expect, test } from 'vitest';
-import { CALLERS, USUAL } from '../harness.ts';
+import { ONE, USUAL } from '../harness.ts';
 import { SEED, withServices } from './place.ts';
 
 /** What the name server inside says about "cache", for programs that do not read /etc/hosts. */
@@ -38,7 +39,7 @@ describe.each(USUAL)('as %s', (caller) => {
       code: 0,
       signal: null,
       stdout: `one\ntwo\n4\nhello\nhello\n${url} ${url} redis://cache:6379 jdbc:postgresql://db:5432/shop\n127.77.0.1 db\n127.77.0.2\ndirect\n`,
-      stderr: expect.stringContaining('The service db is filled for the first time') as string,
+      stderr: expect.stringContaining('The service db is being seeded for the first time') as string,
     });
     // What one did to its data, the next does not see; and nothing is filled again.
     const change = await machine.ags(['exec', '--', 'psql', '-Atc', 'delete from item returning id']);
@@ -103,7 +104,7 @@ describe.each(USUAL)('as %s', (caller) => {
 const FETCH = 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode())';
 
 test('a service that cannot work is told at once, with the end of its log', async () => {
-  using machine = withServices(CALLERS[0] ?? 'user', ['bad: { run: "echo it is broken; exit 3", ports: [9] }']);
+  using machine = withServices(ONE, ['bad: { run: "echo it is broken; exit 3", ports: [9] }']);
   const run = await machine.ags(['exec', '--', 'sleep', '600']);
   expect(run).toMatchObject({ code: 1, stdout: '' });
   expect(run.stderr).toContain('The service bad ended with 3.\n  it is broken\n');
@@ -111,7 +112,7 @@ test('a service that cannot work is told at once, with the end of its log', asyn
 });
 
 test('a seed that fails is told with what it printed, and nothing is kept of it', async () => {
-  using machine = withServices(CALLERS[0] ?? 'user', ['db: { preset: postgres, seed: [seed.sql] }'], {
+  using machine = withServices(ONE, ['db: { preset: postgres, seed: [seed.sql] }'], {
     'seed.sql': 'create table a(b int);\nselect nonsense;\n',
   });
   const run = await machine.ags(['exec', '--', 'sleep', '600']);
@@ -126,7 +127,7 @@ test('a seed that fails is told with what it printed, and nothing is kept of it'
 });
 
 test('what cannot run here is refused with what to do', async () => {
-  using machine = withServices(CALLERS[0] ?? 'user', ['db: { preset: postgres, version: 7 }']);
+  using machine = withServices(ONE, ['db: { preset: postgres, version: 7 }']);
   expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({
     code: 9,
     stderr: expect.stringContaining('Install it: apt-get install postgresql') as string,

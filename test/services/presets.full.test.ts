@@ -1,4 +1,5 @@
 // test/services/presets.full.test.ts: the other presets that Debian has programs for, with the real programs.
+// needs: sandbox, postgres, redis, mariadb, nats, rabbitmq, memcached
 import { expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { withServices } from './place.ts';
@@ -65,7 +66,7 @@ test.each(USUAL)('as %s: MariaDB and NATS', async (caller) => {
   const script =
     'mariadb --no-defaults -N -h shop -u app shop -e "select name from item order by id"; python3 nats.py; echo "$MYSQL_URL"';
   const run = await machine.ags(['exec', '--', 'sh', '-c', script], { timeoutMs: 110_000 });
-  expect({ ...run, stderr: run.stderr.replaceAll(/ags: The service \w+ is filled.*\n/g, '') }).toEqual({
+  expect({ ...run, stderr: run.stderr.replaceAll(/ags: The service \w+ is being seeded.*\n/g, '') }).toEqual({
     code: 0,
     signal: null,
     stdout: "one\ntwo\nMSG a 1 2 hi\nmysql://app:it's%20%5C%20odd@shop:3306/shop\n",

@@ -1,4 +1,5 @@
 // test/services/task.full.test.ts: services beside agents: over turns, after a restart, in checks, and what can be seen of them.
+// needs: sandbox, postgres, redis
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

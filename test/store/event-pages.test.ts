@@ -57,7 +57,11 @@ test('of a long log that was there before, the first look hands on its end and w
   const file = join(place, 'long.jsonl');
   using log = openEvents(file, 'task', () => new Date(0));
   for (let i = 1; i <= 1000; i++)
-    log.append(i === 10 ? { type: 'network.denied', host: 'bad.test' } : { type: 'agent.said', text: 'x'.repeat(800) });
+    log.append(
+      i === 10
+        ? { type: 'network.denied', host: 'bad.test', port: 443, reason: '' }
+        : { type: 'agent.said', text: 'x'.repeat(800) },
+    );
   const seen: number[] = [];
   const tail = createEventTail(file, 2 ** 20, {
     event: ({ seq }) => void seen.push(seq),

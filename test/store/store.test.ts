@@ -22,10 +22,11 @@ const at = new Date('2026-01-02T03:04:05Z');
 test('events are numbered and chained', () => {
   using dir = scratch();
   const log = join(dir.path, 'events.jsonl');
-  for (const type of ['run.started', 'review.taken', 'review.dropped']) appendEvent(log, { task: 't', at, type });
+  for (const type of ['review.dropped', 'review.taken', 'review.dropped'] as const)
+    appendEvent(log, { task: 't', at }, { type, paths: [] });
   const { events, brokenAt } = readEvents(log);
   expect(events.map((event) => [event.seq, event.type])).toEqual([
-    [1, 'run.started'],
+    [1, 'review.dropped'],
     [2, 'review.taken'],
     [3, 'review.dropped'],
   ]);
@@ -39,7 +40,8 @@ test.each([
 ])('an event that was %s afterwards shows', (_, tamper) => {
   using dir = scratch();
   const log = join(dir.path, 'events.jsonl');
-  for (const type of ['run.started', 'review.taken', 'review.dropped']) appendEvent(log, { task: 't', at, type });
+  for (const type of ['review.dropped', 'review.taken', 'review.dropped'] as const)
+    appendEvent(log, { task: 't', at }, { type, paths: [] });
   writeFileSync(log, `${tamper(readFileSync(log, 'utf8').trim().split('\n')).join('\n')}\n`);
   expect(readEvents(log).brokenAt).not.toBe(null);
 });
@@ -47,10 +49,11 @@ test.each([
 test('a line cut short by a power cut does not stop the log', () => {
   using dir = scratch();
   const log = join(dir.path, 'events.jsonl');
-  appendEvent(log, { task: 't', at, type: 'run.started' });
+  appendEvent(log, { task: 't', at }, { type: 'review.dropped', paths: [] });
   appendFileSync(log, '{"seq":2,"at":"20');
   appendFileSync(log, '\n');
-  expect(appendEvent(log, { task: 't', at, type: 'review.taken' }).seq).toBe(2);
+  appendEvent(log, { task: 't', at }, { type: 'review.taken', paths: [] });
+  expect(readEvents(log).events.at(-1)?.seq).toBe(2);
 });
 
 test('a file is replaced whole, and a failed write leaves the old one', () => {
@@ -88,7 +91,7 @@ test('of many who find a dead holder at the same moment, one takes the lock over
     process.stdin.resume();`;
   const path = join(dir.path, 'lock-');
   for (let round = 0; round < 30; round++) writeFileSync(`${path}${round}`, round % 2 === 0 ? '' : DEAD);
-  const lock = new URL('../../dist/lib/lock.js', import.meta.url).href;
+  const lock = new URL('../../dist/lib/process/lock.js', import.meta.url).href;
   const begin = String(Date.now() + 1500);
   const children = Array.from({ length: 6 }, () =>
     spawn(process.execPath, ['--input-type=module', '-e', program, lock, path, begin]),

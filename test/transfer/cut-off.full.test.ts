@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDisk } from '../e2e/disk.ts';
-import { CALLERS, giveTo, type Caller } from '../harness.ts';
+import { type Caller, CALLERS, giveTo, IS_ROOT, ONE } from '../harness.ts';
 import { blob, makePack, objectId, tree } from '../git/hostile-pack.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { readParts, writeParts } from './parts.ts';
 
-const CALLER: Caller = CALLERS.at(-1) ?? 'user';
+const CALLER: Caller = ONE;
 
 const list = (path: string): string[] => (existsSync(path) ? readdirSync(path).toSorted() : []);
 
@@ -87,38 +87,35 @@ test('killed at any moment there is a whole task or none, and cleanup takes the 
 });
 
 // Only root can mount.
-test.runIf(CALLERS.includes('root')).each(CALLERS)(
-  'as %s: a full disk is said in one sentence, and nothing is left',
-  async (caller) => {
-    using machine = createAgentMachine(caller);
-    const parts = readParts(source?.file ?? '');
-    const big = blob(randomBytes(3_000_000));
-    const top = tree([['100644', 'big.bin', big]]);
-    const who = 'author a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nbig\n';
-    const commit = {
-      type: 'commit',
-      data: Buffer.from(`tree ${objectId(top)}\nparent ${parts.manifest.work.root}\n${who}`),
-    } as const;
-    parts.manifest.work.commit = objectId(commit);
-    parts.members['work.pack'] = makePack([big, top, commit]);
-    const file = await writeParts(machine, 'big.ags', parts);
-    const place = join(machine.home, 'place');
-    for (const at of [machine.stateDir, place]) mkdirSync(at, { recursive: true });
-    giveTo(machine.home, machine.uid);
-    // First where it is checked, then where it goes.
-    for (const at of [machine.stateDir, place]) {
-      const mount = `mount -t tmpfs -o size=2m,mode=755,uid=${machine.uid},gid=${machine.uid} tmpfs ${at}`;
-      using disk = await openDisk(machine, mount);
-      const look = (): string => disk.sh(`find ${machine.home} -not -path '*/.cache*' | sort`);
-      disk.sh(`mkdir -p ${machine.stateDir}/tasks; chown -R ${machine.uid}:${machine.uid} ${machine.stateDir}`);
-      const before = look();
-      const run = await disk.ags('import', file, '--into', join(place, 'made'));
-      expect(run, run.stderr).toMatchObject({ code: 9, stdout: '' });
-      expect(run.stderr).toMatch(/no room left on the disk/);
-      expect(look()).toBe(before);
-      disk.sh(`mount -o remount,size=64m ${at}`);
-      expect(await disk.ags('import', file, '--into', join(place, 'made'))).toMatchObject({ code: 0 });
-      disk.sh(`rm -r ${join(place, 'made')} ${machine.stateDir}/tasks/*`);
-    }
-  },
-);
+test.runIf(IS_ROOT).each(CALLERS)('as %s: a full disk is said in one sentence, and nothing is left', async (caller) => {
+  using machine = createAgentMachine(caller);
+  const parts = readParts(source?.file ?? '');
+  const big = blob(randomBytes(3_000_000));
+  const top = tree([['100644', 'big.bin', big]]);
+  const who = 'author a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n\nbig\n';
+  const commit = {
+    type: 'commit',
+    data: Buffer.from(`tree ${objectId(top)}\nparent ${parts.manifest.work.root}\n${who}`),
+  } as const;
+  parts.manifest.work.commit = objectId(commit);
+  parts.members['work.pack'] = makePack([big, top, commit]);
+  const file = await writeParts(machine, 'big.ags', parts);
+  const place = join(machine.home, 'place');
+  for (const at of [machine.stateDir, place]) mkdirSync(at, { recursive: true });
+  giveTo(machine.home, machine.uid);
+  // First where it is checked, then where it goes.
+  for (const at of [machine.stateDir, place]) {
+    const mount = `mount -t tmpfs -o size=2m,mode=755,uid=${machine.uid},gid=${machine.uid} tmpfs ${at}`;
+    using disk = await openDisk(machine, mount);
+    const look = (): string => disk.sh(`find ${machine.home} -not -path '*/.cache*' | sort`);
+    disk.sh(`mkdir -p ${machine.stateDir}/tasks; chown -R ${machine.uid}:${machine.uid} ${machine.stateDir}`);
+    const before = look();
+    const run = await disk.ags('import', file, '--into', join(place, 'made'));
+    expect(run, run.stderr).toMatchObject({ code: 9, stdout: '' });
+    expect(run.stderr).toMatch(/no room left on the disk/);
+    expect(look()).toBe(before);
+    disk.sh(`mount -o remount,size=64m ${at}`);
+    expect(await disk.ags('import', file, '--into', join(place, 'made'))).toMatchObject({ code: 0 });
+    disk.sh(`rm -r ${join(place, 'made')} ${machine.stateDir}/tasks/*`);
+  }
+});

@@ -1,10 +1,11 @@
 // test/transfer/data.full.test.ts: the data of services leaves with a task, and the services of the other machine go on with it.
+// needs: sandbox, postgres, redis
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type Caller, CALLERS, giveTo, USUAL } from '../harness.ts';
+import { type Caller, giveTo, ONE, USUAL } from '../harness.ts';
 import { SEED, yaml } from '../services/place.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { readParts } from './parts.ts';
@@ -79,7 +80,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-const CALLER: Caller = CALLERS.at(-1) ?? 'user';
+const CALLER: Caller = ONE;
 
 test('without --data it is left out, which is said in one line, and the file has the format that every ags reads', async () => {
   const here = await source(CALLER);
@@ -87,7 +88,7 @@ test('without --data it is left out, which is said in one line, and the file has
   const done = await here.ags(['export', 'work', file]);
   expect(done).toMatchObject({ code: 0 });
   expect(done.stderr).toContain(
-    'the data of its services (db, cache) is not in the file; with it: ags export work --data',
+    'the data of its services (db, cache) is not in the file. To include it: ags export work --data',
   );
   const { manifest, members } = readParts(file);
   expect(manifest.format).toBe(1);
@@ -102,7 +103,7 @@ test('while the task runs, data is refused; nothing is written', async () => {
   const file = join(here.home, 'long.ags');
   const done = await here.ags(['export', 'long', file, '--data']);
   expect(done).toMatchObject({ code: 7, stdout: '' });
-  expect(done.stderr).toContain('long is running: its services write on what would be read.');
+  expect(done.stderr).toContain('long is running: its services are still writing their data.');
   expect(done.stderr).toContain('ags stop long');
   expect(existsSync(file)).toBe(false);
   await here.ags(['stop', 'long', '--force']);

@@ -3,6 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chownSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ExportManifest } from '../../src/protocol/export.ts';
 import { createArchive } from '../../src/lib/archive.ts';
 import type { Machine } from '../harness.ts';
@@ -77,7 +78,7 @@ export function importAll(machine: Machine, files: readonly string[], into?: str
   return new Promise((resolve, reject) => {
     const child = execFile(
       process.execPath,
-      [new URL('import-driver.mjs', import.meta.url).pathname],
+      [fileURLToPath(new URL('import-driver.mjs', import.meta.url))],
       { cwd: machine.project, env: machine.env, ...identity, maxBuffer: 2 ** 26, timeout: 100_000 },
       (error, stdout, stderr) => {
         try {

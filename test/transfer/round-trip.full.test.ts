@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { readEvents } from '../../src/store/events.ts';
-import { type Caller, CALLERS, USUAL } from '../harness.ts';
+import { type Caller, ONE, USUAL } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { readParts, writeParts } from './parts.ts';
 
@@ -74,7 +74,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(there.events('work').find((event) => event['output'] === `${there.project}\n`)).toBeDefined();
     expect(readEvents(join(there.stateDir, 'tasks/work/events.jsonl')).brokenAt).toBe(null);
     expect((await there.ags(['net', 'log', 'work'])).stdout).toContain('no.example:443');
-    expect((await there.ags(['show', 'work'])).stdout).toContain('from work.ags (format 1), where it was called work');
+    expect((await there.ags(['show', 'work'])).stdout).toContain('from work.ags (format 1), originally named work');
     // Nothing else has changed.
     const branch = there.git('for-each-ref', 'refs/heads/ags/work');
     expect(there.git('status', '--porcelain') + there.git('for-each-ref').replace(branch, '')).toBe(before);
@@ -119,7 +119,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-const CALLER: Caller = CALLERS.at(-1) ?? 'user';
+const CALLER: Caller = ONE;
 
 test('in the same repository it is another task, and twice imported it is two; one goes without the other', async () => {
   const here = await source(CALLER);
@@ -221,7 +221,7 @@ test('a task that runs: what its last turn brought out; in its first turn there 
   await here.event('long', 'agent.said', (event) => event['text'] === 'third');
   const running = await here.ags(['export', 'long', file]);
   expect(running).toMatchObject({ code: 0 });
-  expect(running.stderr).toContain('since its last turn is not in the file');
+  expect(running.stderr).toContain('its work since the last turn is not in the file');
   expect(await here.ags(['import', file])).toMatchObject({ stdout: 'long-2\n' });
   expect(here.run('long-2')).toMatchObject({ state: 'stopped', reason: 'It was running when it was exported.' });
   expect(here.branch('long-2')).toEqual(['README.md', 'one.txt', 'src/a.txt']);

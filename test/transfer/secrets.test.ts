@@ -1,13 +1,14 @@
 // test/transfer/secrets.test.ts: what must not leave a machine is not in an exported task, wherever it was.
+// needs: sandbox
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { CALLERS, giveTo } from '../harness.ts';
+import { giveTo, ONE } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { packText, readParts } from './parts.ts';
 
-const CALLER = CALLERS.at(-1) ?? 'user';
+const CALLER = ONE;
 
 /** All that is in it, unpacked: what ags wrote, and what git did. */
 function contentOf(file: string): { words: string; objects: string } {
@@ -54,7 +55,7 @@ secrets:
   const file = join(machine.home, 'work.ags');
   const done = await machine.ags(['export', 'work', file], { env });
   expect(done, done.stderr).toMatchObject({ code: 0 });
-  expect(done.stderr).toContain('these stay here: --env SET, --mount');
+  expect(done.stderr).toContain('are not in the file: --env SET, --mount');
   const { words, objects } = contentOf(file);
   expect(words).toContain('/ags/project\\n');
   // The agent printed it.

@@ -1,5 +1,5 @@
-// test/web/badge.full.test.ts: how a sandbox fared when it was attacked, in the browser: on tasks whose sandbox was made in that way, and on no others.
-// That `ags doctor --attack` keeps its result under the key of such tasks is shown by test/attacks/doctor-attack.full.test.ts.
+// test/web/badge.full.test.ts: the page shows the last attack test of a task's sandbox configuration, and of no other configuration.
+// test/attacks/doctor-attack.full.test.ts shows that `ags doctor --attack` stores its result under the configuration's key.
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-/** A finished task, by its id. */
+/** Creates a finished task and returns its id. */
 async function makeTask(name: string): Promise<string> {
   const run = await place.machine.ags(['exec', '--name', name, '--review', 'later', '--', 'touch', `${name}.txt`]);
   expect(run.code, run.stderr).toBe(0);
@@ -27,15 +27,15 @@ function keyOf(task: string): string {
   return (JSON.parse(readFileSync(run, 'utf8')) as { sandboxKey: string }).sandboxKey;
 }
 
-/** As `ags doctor --attack` would, for the sandbox of this task. */
+/** Stores a result as `ags doctor --attack` does for this task's sandbox configuration. */
 function keep(task: string, held: number, of: number): void {
   keepAttacked(place.machine.stateDir, keyOf(task), { held, of, atMs: Date.now() });
   chownSync(join(place.machine.stateDir, 'attacked.json'), place.machine.uid, place.machine.uid);
 }
 
-const badge = (page: Page): Promise<string[]> => page.getByText(/^attacked \d/).allTextContents();
+const badge = (page: Page): Promise<string[]> => page.getByText(/^Attack test \d/).allTextContents();
 
-test('a task shows what was found of a sandbox like its own: nothing at first, then the result', async () => {
+test('a task shows the attack test of its sandbox configuration once there is one', async () => {
   const task = await makeTask('first');
   await using window = await place.open(place.task(task));
   const { page, complaints } = window;
@@ -43,16 +43,19 @@ test('a task shows what was found of a sandbox like its own: nothing at first, t
   expect(await badge(page)).toEqual([]);
   keep(task, 201, 201);
   await page.reload();
-  await page.getByTitle('attacked in 201 ways; 201 were stopped or limited').waitFor();
-  expect(await badge(page)).toEqual([expect.stringMatching(/^attacked 201\/201 · /)]);
-  // One that got through is not hidden behind the others.
+  await page.getByTitle('tried 201 attacks on a sandbox like this one; 201 were stopped or limited').waitFor();
+  expect(await badge(page)).toEqual([expect.stringMatching(/^Attack test 201\/201 · /)]);
+  // A single successful attack turns the badge red.
   keep(task, 200, 201);
   await page.reload();
-  await page.getByTitle('attacked in 201 ways; 200 were stopped or limited').locator('svg.text-bad').waitFor();
+  await page
+    .getByTitle('tried 201 attacks on a sandbox like this one; 200 were stopped or limited')
+    .locator('svg.text-bad')
+    .waitFor();
   expect(complaints).toEqual([]);
 });
 
-test('a task whose configuration is another one does not show it', async () => {
+test('a task with another sandbox configuration does not show the result', async () => {
   const before = await makeTask('before');
   keep(before, 201, 201);
   const dir = join(place.machine.home, '.config/ags');

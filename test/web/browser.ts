@@ -1,17 +1,17 @@
-// test/web/browser.ts: a real browser in front of a real `ags serve`, signed in by the link that it printed.
+// test/web/browser.ts: a real browser and a real `ags serve`, signed in with the link that the server printed.
+// needs: chromium, sandbox
 import { gzipSync } from 'node:zlib';
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { CALLERS } from '../harness.ts';
+import { ONE } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from '../server/place.ts';
 
 export interface Place extends AsyncDisposable {
   readonly machine: ServerMachine;
   readonly browser: Browser;
-  /** Another window with the same session. What the browser complains of ends the test that closes it. */
+  /** Opens another window with the same session. */
   open(path: string, options?: BrowserContextOptions): Promise<Window>;
-  /** The page of a task. */
   task(id: string): string;
   readonly tasks: string;
 }
@@ -19,15 +19,15 @@ export interface Place extends AsyncDisposable {
 export interface Window extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What was refused by the policy, thrown, or asked of another host. */
+  /** Console errors (including policy violations), thrown errors and requests to other hosts. */
   readonly complaints: string[];
 }
 
 export async function createPlace(files?: Record<string, string>): Promise<Place> {
-  const machine = await createServerMachine(CALLERS.at(-1) ?? 'user', files);
+  const machine = await createServerMachine(ONE, files);
   const browser = await chromium.launch({
     executablePath: process.env['AGS_CHROMIUM'] ?? '/usr/bin/chromium',
-    // Its own sandbox does not work for root; what it shows here is ours.
+    // Chromium's own sandbox does not work for root. The page under test is ours.
     args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
   });
   const base = new URL(machine.server.link).origin;
@@ -48,7 +48,7 @@ export async function createPlace(files?: Record<string, string>): Promise<Place
       });
       await context.addCookies(cookies);
       const page = await context.newPage();
-      // Of a machine that is busy: what never comes is waited for once.
+      // A busy machine is slow.
       page.setDefaultTimeout(45_000);
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
@@ -77,12 +77,12 @@ export async function createPlace(files?: Record<string, string>): Promise<Place
   };
 }
 
-/** Waits until these words can be seen somewhere. */
+/** Waits until the text is visible. */
 export async function seen(page: Page, words: string): Promise<void> {
   await page.getByText(words).filter({ visible: true }).first().waitFor();
 }
 
-/** Nothing that WCAG A and AA or good practice finds fault with. */
+/** Expects no violations of WCAG A and AA or axe's best practices. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe.source);
   const found = await page.evaluate(async () => {
@@ -98,7 +98,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(found).toEqual([]);
 }
 
-/** Bytes of all scripts that an address loads before anybody does anything, as gzip would send them. */
+/** Gzip size of all scripts that a path loads without user interaction. */
 export async function scriptBytes(place: Place, path: string): Promise<number> {
   const scripts: Promise<Buffer>[] = [];
   await using window = await place.open('/favicon.svg');
@@ -109,8 +109,8 @@ export async function scriptBytes(place: Place, path: string): Promise<number> {
   return (await Promise.all(scripts)).reduce((sum, body) => sum + gzipSync(body).length, 0);
 }
 
-/** For a person to look at, as it was when it was closed: only where a directory is named. */
-async function picture(page: Page, name: string): Promise<void> {
+/** Saves a screenshot for a person to look at, if AGS_PICTURES names a directory. */
+export async function picture(page: Page, name: string): Promise<void> {
   const dir = process.env['AGS_PICTURES'];
   if (dir !== undefined) await page.screenshot({ path: `${dir}/${name}.png` });
 }

@@ -1,4 +1,4 @@
-// test/web/bulk.full.test.ts: several tasks at once, in a browser: stopped with time to think better of it, restarted, found by what was said.
+// test/web/bulk.full.test.ts: stops and restarts several tasks at once, and searches task histories, in a browser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPlace, type Place } from './browser.ts';
 
@@ -8,9 +8,9 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-test('several tasks are stopped together unless somebody takes it back in time, and restarted together', async () => {
+test('several tasks stop together unless the user undoes it in time, and restart together', async () => {
   const { machine } = place;
-  // One at a time: one works, the other waits for its turn, and both can be stopped.
+  // With one slot, one task runs and the other is queued; both can be stopped.
   for (const name of ['left', 'right'])
     await machine.ags(['start', name, `Wait ${name}\nwait: 600`, '--agent', 'demo', '--max-parallel', '1', '--detach']);
   await machine.until('left', ['running']);
@@ -40,14 +40,14 @@ test('several tasks are stopped together unless somebody takes it back in time, 
   await page.getByText('Stopped', { exact: true }).filter({ visible: true }).nth(1).waitFor();
   expect(asked.toSorted()).toEqual(['/api/tasks/left/stop', '/api/tasks/right/stop']);
   await bar.getByRole('button', { name: 'Restart' }).click();
-  await page.getByText('2 tasks restarted from a clean sandbox').waitFor();
+  await page.getByText('2 tasks restarted in a clean sandbox').waitFor();
   await page.getByText('Stopped', { exact: true }).filter({ visible: true }).first().waitFor({ state: 'detached' });
   for (const name of ['left', 'right']) await machine.ags(['rm', name, '--force', '--yes']);
   await row('left').waitFor({ state: 'detached' });
   expect(complaints).toEqual([]);
 });
 
-test('a task is found by a word that is in its history alone', async () => {
+test('search finds a task by a word that only its history contains', async () => {
   const { machine } = place;
   await machine.runDemo('first', "Look around\nrun: printf 'zebr%s\\n' a");
   await machine.runDemo('second', 'Look around as well\nsay: nothing here');
@@ -58,7 +58,7 @@ test('a task is found by a word that is in its history alone', async () => {
   expect(await rows.count()).toBe(1);
   await rows.getByText('Look around', { exact: true }).first().waitFor();
   await page.getByRole('searchbox').fill('giraffe');
-  await page.getByText('No task fits.').waitFor();
+  await page.getByText('No matching tasks').waitFor();
   await page.getByRole('searchbox').fill('look');
   await page.getByText('2 found').waitFor();
   expect(complaints).toEqual([]);

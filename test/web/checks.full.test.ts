@@ -1,8 +1,8 @@
-// test/web/checks.full.test.ts: checks in a real browser: run on what is chosen, watched, stopped, read, and known in the list.
+// test/web/checks.full.test.ts: runs, watches, stops and reads checks of a selection, in a browser.
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectAccessible, seen, type Place } from './browser.ts';
-import { createReviews, openReview, picture } from './review-place.ts';
+import { expectAccessible, picture, seen, type Place } from './browser.ts';
+import { createReviews, openReview } from './review-place.ts';
 
 const FILES = {
   'README.md': '# project\n',
@@ -33,15 +33,15 @@ const clean = (page: Page): Promise<void> =>
 const words = (page: Page, text: string | RegExp): Promise<void> =>
   bar(page).getByText(text).waitFor({ timeout: 30_000 });
 
-test('somebody runs the checks, stops them, leaves out what breaks them, and sees each time what they are about', async () => {
+test('the user runs checks, stops them, excludes the file that fails them, and always sees which selection they are for', async () => {
   await using at = await openReview(place, 'work');
   const { page } = at;
   await clean(page);
-  await words(page, 'Checks: not run for this selection.');
+  await words(page, 'Checks not run for this selection.');
   await bar(page).getByRole('button', { name: 'Run checks' }).click();
   await words(page, /Checks running: slow \d+s/);
   await picture(page, 'checks-running');
-  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await bar(page).getByRole('button', { name: 'Show output' }).click();
   const pane = page.getByRole('dialog', { name: 'Checks' });
   await pane.getByText('it waits').waitFor();
   await page.keyboard.press('Escape');
@@ -50,11 +50,11 @@ test('somebody runs the checks, stops them, leaves out what breaks them, and see
 
   await tick(page, 'slow.txt');
   await clean(page);
-  await words(page, 'Checks: not run for this selection.');
+  await words(page, 'Checks not run for this selection.');
   await bar(page).getByRole('button', { name: 'Run checks' }).click();
   await words(page, 'Checks failed: words: ./broken.txt:1:BROKEN <b>bold</b>');
-  await bar(page).getByRole('button', { name: 'Output' }).click();
-  await pane.getByText('On exactly what is chosen: 2 files onto main').waitFor();
+  await bar(page).getByRole('button', { name: 'Show output' }).click();
+  await pane.getByText('For the current selection: 2 files onto main').waitFor();
   expect(await pane.getByRole('listitem').allInnerTexts()).toEqual([
     expect.stringMatching(/^Passed\s+slow\s+exit 0, /),
     expect.stringMatching(/^Failed\s+words\s+exit 1, [\s\S]*Show 19 more lines[\s\S]*BROKEN <b>bold<\/b>/),
@@ -64,24 +64,24 @@ test('somebody runs the checks, stops them, leaves out what breaks them, and see
 
   await tick(page, 'broken.txt');
   await clean(page);
-  await words(page, 'Checks: not run for this selection.');
+  await words(page, 'Checks not run for this selection.');
   await bar(page).getByRole('button', { name: 'Run checks' }).click();
   await words(page, 'Checks passed');
   await tick(page, 'broken.txt');
-  await words(page, 'Checks: not run for this selection.');
+  await words(page, 'Checks not run for this selection.');
   await tick(page, 'broken.txt');
   await words(page, 'Checks passed');
   expect(at.complaints).toEqual([]);
 });
 
-test('a key runs them, and the list and the comparison say how they ended', async () => {
+test('a shortcut runs the checks, and the list and the comparison show the result', async () => {
   await using at = await openReview(place, 'keys');
   const { page } = at;
   await clean(page);
   await tick(page, 'slow.txt');
   await clean(page);
   await page.keyboard.press('?');
-  await page.getByRole('dialog').getByText('Run the checks').waitFor();
+  await page.getByRole('dialog').getByText('Run checks').waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('t');
   await words(page, /Checks failed/);
@@ -95,16 +95,16 @@ test('a key runs them, and the list and the comparison say how they ended', asyn
 });
 
 describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
-  test('nothing of it keeps anybody out, also in a narrow window', async () => {
-    // Each in one of its own: what passed in the other would be there already.
+  test('checks are accessible, also in a narrow window', async () => {
+    // Each theme uses its own task, because a result would be shared.
     await using at = await openReview(place, theme === 'light' ? 'look' : 'dark', theme);
     const { page } = at;
     await clean(page);
     await page.keyboard.press('t');
     await words(page, 'Checks passed');
     await expectAccessible(page);
-    await bar(page).getByRole('button', { name: 'Output' }).click();
-    await seen(page, 'On exactly what is chosen: 1 file onto main');
+    await bar(page).getByRole('button', { name: 'Show output' }).click();
+    await seen(page, 'For the current selection: 1 file onto main');
     await picture(page, `checks-${theme}`);
     await expectAccessible(page);
     await page.setViewportSize({ width: 320, height: 700 });
@@ -118,7 +118,7 @@ describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
   });
 });
 
-test('without any, some are suggested from the files of the project, and can be run at once', async () => {
+test('without configured checks, the page suggests commands from the project files and runs them', async () => {
   const { machine } = place;
   machine.write('ags.yaml', '');
   machine.write('package.json', '{"scripts":{"test":"echo tested","build":"x"}}\n');
@@ -127,18 +127,18 @@ test('without any, some are suggested from the files of the project, and can be 
   await using at = await openReview(place, 'look');
   const { page } = at;
   await clean(page);
-  await words(page, 'No checks yet. Suggested: npm test');
-  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await words(page, 'No checks configured. Suggested: npm test');
+  await bar(page).getByRole('button', { name: 'Show output' }).click();
   await page.getByText('checks: ["npm test"]').waitFor();
   await expectAccessible(page);
   await page.keyboard.press('Escape');
   await bar(page).getByRole('button', { name: 'Run checks' }).click();
   await words(page, 'Checks passed');
-  await bar(page).getByRole('button', { name: 'Output' }).click();
+  await bar(page).getByRole('button', { name: 'Show output' }).click();
   await page.getByRole('dialog').getByText('tested', { exact: false }).first().waitFor();
 });
 
-test('where they are required, Merge waits for them, says so, and leads there by its key', async () => {
+test('required checks disable Merge with a reason, and the merge shortcut leads to Run checks', async () => {
   const { machine } = place;
   machine.write('ags.yaml', "checks: ['test -e fine.txt']\nmerge: {check: true}\n");
   machine.git('add', '-A');
@@ -151,10 +151,10 @@ test('where they are required, Merge waits for them, says so, and leads there by
     const id = await merge.getAttribute('aria-describedby');
     return id === null ? null : page.locator(`#${id}`).innerText();
   };
-  expect([await merge.isDisabled(), await about()]).toEqual([true, 'They have to pass before it can be merged.']);
+  expect([await merge.isDisabled(), await about()]).toEqual([true, 'Checks must pass before you can merge.']);
   await picture(page, 'checks-required');
   await expectAccessible(page);
-  // Whoever looks for the merge is led to what comes first.
+  // The merge shortcut focuses the checks button while Merge is disabled.
   await page.keyboard.press('m');
   expect(await page.evaluate('document.activeElement.textContent')).toContain('Run checks');
   await page.keyboard.press('Enter');

@@ -1,4 +1,4 @@
-// test/web/hostile-words.full.test.ts: events that an agent made to break the page that shows them: it shows them, goes on, and does nothing.
+// test/web/hostile-words.full.test.ts: events that an agent crafted to break the page. The page shows them as text and keeps working.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { paperTask } from '../server/state.ts';
 import { createPlace, type Place } from './browser.ts';
@@ -9,16 +9,16 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-/** A busy machine draws slowly. */
+/** A busy machine renders slowly. */
 const PATIENCE_MS = 45_000;
 const NAMES = ['__proto__', 'constructor', 'hasOwnProperty', 'toString'];
 const HUGE = [1e308, -1e308, 2 ** 53 + 2, -0, 1e-300];
 
-test('names of the language, huge numbers, halves of characters and giant words are shown like any others', async () => {
+test('JavaScript property names, huge numbers, lone surrogates and giant words are shown as text', async () => {
   const task = paperTask(place.machine, 'odd', { live: false, goal: `\ud800 ${'g'.repeat(300_000)}` });
   const { events } = task;
   for (const name of NAMES) {
-    events.append({ type: name, text: 'nobody knows this one' });
+    events.append({ type: name, text: 'an unknown type' } as never);
     events.append({ type: 'tool.started', id: name, tool: name, action: { kind: 'command', command: name } });
     events.append({ type: 'tool.finished', id: name, outcome: 'failed', output: name, exitCode: 1 });
     events.append({
@@ -46,7 +46,7 @@ test('names of the language, huge numbers, halves of characters and giant words 
       durationMs: huge,
     });
     events.append({ type: 'agent.used', inputTokens: huge, outputTokens: huge, costMicros: huge });
-    events.append({ type: 'changes.captured', files: huge, added: huge, removed: huge, branch: '\udfff' });
+    events.append({ type: 'changes.captured', commit: '', files: huge, added: huge, removed: huge, branch: '\udfff' });
   }
   events.append({ type: 'agent.said', text: `half \ud83d and \udc00` });
   events.append({ type: 'agent.said', text: 'w'.repeat(500_000) });
@@ -60,7 +60,7 @@ test('names of the language, huge numbers, halves of characters and giant words 
   for (const key of ['End', 'Home', 'End']) {
     await timeline.press(key);
     await timeline
-      .getByText(/the last word|nobody|half <U\+D83D>|__proto__/)
+      .getByText(/the last word|unknown type|half <U\+D83D>|__proto__/)
       .first()
       .waitFor();
   }
@@ -69,7 +69,7 @@ test('names of the language, huge numbers, halves of characters and giant words 
   expect(complaints).toEqual([]);
 });
 
-/** Each would nest deeper than can be drawn, or take seconds to read. */
+/** Each nests too deeply to render or takes seconds to parse. */
 const BOMBS = [
   '>'.repeat(4000),
   '> '.repeat(2000),
@@ -81,7 +81,7 @@ const BOMBS = [
   `**x** ${'long '.repeat(10_000)}`,
 ];
 
-test('Markdown that would keep a browser busy or break it is shown as it was written', async () => {
+test('Markdown that is too slow or too deep to render is shown as plain text', async () => {
   const { events } = paperTask(place.machine, 'bombs', { live: false });
   for (const text of BOMBS) events.append({ type: 'agent.said', text });
   events.append({ type: 'agent.said', text: 'and *after* that' });
@@ -92,7 +92,7 @@ test('Markdown that would keep a browser busy or break it is shown as it was wri
   await timeline.getByText('and after that').waitFor();
   expect(await timeline.locator('em').allInnerTexts()).toEqual(['after']);
   for (const text of ['>>>>', '> > >', '- - -', '  - a', '*a *a', '[r] [r]', '&amp;&amp;', '**x** long']) {
-    // Only what is near is drawn.
+    // Only items near the visible area are rendered.
     await timeline.press('Home');
     await page.mouse.move(500, 400);
     for (let i = 0; i < 400 && (await timeline.getByText(text).count()) === 0; i++) await page.mouse.wheel(0, 600);
@@ -110,7 +110,7 @@ interface Anchor {
   readonly rel: string;
 }
 
-test('A125, A126: a link leads to http alone and says where; no picture, no markup, in whatever spelling', async () => {
+test('A125, A126: links lead only to http and https and show their host; no spelling yields an image or markup', async () => {
   const { events } = paperTask(place.machine, 'links', { live: false });
   const said = [
     '[js](javascript:pwned=1) [JS](JaVaScRiPt:pwned=1) [tab](java&#9;script:pwned=1) <javascript:pwned=1> [data](data:text/html,<script>pwned=1</script>) [vb](vbscript:x) [file](file:///etc/passwd) [blob](blob:null/x)',

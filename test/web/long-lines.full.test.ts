@@ -1,5 +1,5 @@
-// test/web/long-lines.full.test.ts: lines of ten million characters, in a browser: in what an agent prints and says, in what a command
-// printed, in a file. The page holds little of them, and nothing of the log is lost.
+// test/web/long-lines.full.test.ts: lines of ten million characters in agent output, command output and files, in a browser.
+// The page renders only a small part of them, and the downloaded log is complete.
 import { createHash } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-/** What the page holds: elements, and letters in them. */
+/** The number of elements and characters on the page. */
 const HELD = `({ nodes: document.querySelectorAll('*').length, letters: document.body.innerText.length })`;
 const LONGEST_TASK = `
   globalThis.longestMs = 0;
@@ -34,12 +34,12 @@ async function expectLittle(page: Page): Promise<void> {
   const { nodes, letters } = await page.evaluate<{ nodes: number; letters: number }>(HELD);
   expect(nodes).toBeLessThan(2500);
   expect(letters).toBeLessThan(60_000);
-  // For a person who wants to know; a machine shared with others has no figure that could be held.
+  // Printed for a person; a shared machine is too noisy for a limit on time.
   if (process.env['AGS_PICTURES'] !== undefined)
     console.log(`${nodes} nodes, longest task ${Math.round(await page.evaluate<number>('globalThis.longestMs'))} ms`);
 }
 
-test('what an agent prints in one line is shown in part, and kept to the letter in a log that can be downloaded', async () => {
+test('a huge line of agent output is shown in part, and the downloaded log is complete', async () => {
   const { machine } = place;
   await machine.ags(['start', 'prints', 'go', '--agent', 'sh say.sh', '--max-parallel', '64']);
   await machine.until('prints', ['ready', 'no-changes', 'failed']);
@@ -57,7 +57,7 @@ test('what an agent prints in one line is shown in part, and kept to the letter 
     .waitFor();
   await expectLittle(page);
   const saved = page.waitForEvent('download');
-  await page.getByRole('link', { name: 'Download everything the agent printed, word for word' }).click();
+  await page.getByRole('link', { name: 'Download raw agent output' }).click();
   const bytes = readFileSync(await (await saved).path());
   expect(bytes.length).toBe('begin '.length + LONG + ' end\n'.length);
   expect(createHash('sha256').update(bytes).digest('hex')).toBe(
@@ -65,17 +65,17 @@ test('what an agent prints in one line is shown in part, and kept to the letter 
       .update(`begin ${'x'.repeat(LONG)} end\n`)
       .digest('hex'),
   );
-  // It can still be used.
-  await page.getByRole('button', { name: 'Close the logs' }).click();
+  // The page still works.
+  await page.getByRole('button', { name: 'Close logs' }).click();
   await page.getByRole('button', { name: 'Errors' }).click();
-  await page.getByText('Nothing of this kind').waitFor();
+  await page.getByText('No events of this kind').waitFor();
   expect(complaints).toEqual([]);
 });
 
-test('an event as long as that is shown in part, wherever it comes from', async () => {
+test('a huge event is shown in part, whatever its source', async () => {
   const { machine } = place;
   await machine.runDemo('says', 'say: short');
-  // No runner of ours writes such a line, but whoever reads logs takes what there is.
+  // Our runner never writes such a line, but the page must survive a log that contains one.
   const log = join(machine.stateDir, 'tasks/says/events.jsonl');
   const last = machine.events('says').at(-1)?.seq ?? 0;
   const at = new Date().toISOString();
@@ -100,7 +100,7 @@ test('an event as long as that is shown in part, wherever it comes from', async 
   expect(complaints).toEqual([]);
 });
 
-test('a file with a line as long as that is reviewed beside others, and merged whole', async () => {
+test('a file with a huge line is reviewed beside others and merged completely', async () => {
   const { machine } = place;
   await machine.runDemo(
     'file',
@@ -122,7 +122,7 @@ test('a file with a line as long as that is reviewed beside others, and merged w
     await expectLittle(page);
   }
   const bar = page.getByRole('region', { name: 'Merge' });
-  // Nobody could read them: they count as able to run, and are taken by somebody who says so.
+  // Unreadable files count as able to run code, so the user must include them explicitly.
   await page.getByRole('treeitem', { name: 'Runs on your machine' }).locator('[data-tick]').click();
   await bar.getByRole('button', { name: 'Merge 4 files' }).click();
   await bar.getByText('4 files merged into main').waitFor();

@@ -1,5 +1,5 @@
-// test/web/look.full.test.ts: every page for everybody: both themes, small windows, no mouse, no movement; and words of agents that would
-// like to be more than words.
+// test/web/look.full.test.ts: accessibility of every page in both themes, small windows, keyboard use and reduced motion; and hostile
+// text from agents.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPlace, expectAccessible, scriptBytes, seen, type Place } from './browser.ts';
@@ -40,27 +40,27 @@ afterAll(() => place[Symbol.asyncDispose]());
 
 const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: string }>> = {
   tasks: (at) => ({ path: at.tasks, there: 'Redis or memory?' }),
-  'tasks that nothing fits': (at) => ({ path: `${at.tasks}?q=is%3Amerged`, there: 'No task fits.' }),
+  'tasks without a match': (at) => ({ path: `${at.tasks}?q=is%3Amerged`, there: 'No matching tasks' }),
   'a task that is done': (at) => ({ path: at.task('plain'), there: 'Done, ready to review' }),
   'a task that asks': (at) => ({ path: at.task('deciding'), there: 'The agent asks' }),
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
   'a command without an agent': (at) => ({
     path: at.task(at.machine.tasks().find((id) => id.startsWith('command')) ?? ''),
-    there: 'Nothing has happened yet',
+    there: 'No activity yet',
   }),
   'a task with its logs': (at) => ({ path: `${at.task('plain')}?panel=logs`, there: 'state=ready' }),
-  'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'This task cannot be shown' }),
+  'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'Cannot show this task' }),
   'a review': (at) => ({ path: `${at.task('plain')}/changes`, there: 'Merges cleanly onto' }),
   'a review that is hostile': (at) => ({ path: `${at.task('hostile')}/changes`, there: 'Merges cleanly onto' }),
   'two tasks side by side': (at) => ({ path: `${at.tasks}/compare/plain/hostile`, there: 'Merges cleanly' }),
   network: (at) => ({ path: `${at.tasks}/network`, there: 'blocked.test' }),
   'network presets': (at) => ({ path: `${at.tasks}/network?show=presets`, there: 'In use' }),
-  settings: () => ({ path: '/settings', there: 'in all' }),
-  'an address without a page': () => ({ path: '/nothing/here', there: 'There is no page at this address.' }),
+  settings: () => ({ path: '/settings', there: 'in total' }),
+  'an address without a page': () => ({ path: '/nothing/here', there: 'No page at this address' }),
 };
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test('no page has anything that WCAG finds fault with, and none scrolls sideways in a small window', async () => {
+  test('every page passes the accessibility checks, and none scrolls sideways in a small window', async () => {
     await using window = await place.open('/', { colorScheme });
     const { page } = window;
     for (const wanted of Object.values(PAGES)) {
@@ -72,7 +72,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     }
   }, 240_000);
 
-  test('nor has anything that is opened over a page', async () => {
+  test('dialogs and menus pass the accessibility checks', async () => {
     await using window = await place.open(place.tasks, { colorScheme });
     const { page } = window;
     await seen(page, 'Redis or memory?');
@@ -85,10 +85,10 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     await expectAccessible(page);
     await close();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     await expectAccessible(page);
     await close();
-    for (const name of [/: agent$/, /: limits$/, /need you$/]) {
+    for (const name of [/: agent$/, /: limits$/, /waiting for you$/]) {
       await page.getByRole('button', { name }).click();
       await page.locator('[role=dialog],[role=menu]').waitFor();
       await expectAccessible(page);
@@ -100,7 +100,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   });
 });
 
-test('colours that do not need green and red pass as well, and are kept', async () => {
+test('the palette without green and red passes as well, and is remembered', async () => {
   await using window = await place.open('/settings');
   const { page } = window;
   await page.getByRole('button', { name: 'Blue and orange' }).click();
@@ -114,13 +114,13 @@ test('colours that do not need green and red pass as well, and are kept', async 
       await expectAccessible(page);
     }
   }
-  // Neither green nor red is left where something was added or is bad.
+  // Success is bluer than red, and failure is redder than blue.
   const [ok, bad] = await page.evaluate<number[][]>(
     `['--ok', '--bad'].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).match(/\\w\\w/g).map((two) => parseInt(two, 16)))`,
   );
   expect(ok?.[2]).toBeGreaterThan(ok?.[0] ?? 255);
   expect(bad?.[0]).toBeGreaterThan(bad?.[2] ?? 255);
-  // Signs say the same without any colour.
+  // Signs mark additions without colour.
   await page.goto(new URL(`${place.task('plain')}/changes`, page.url()).href);
   await page.getByText('+1').first().waitFor();
 }, 120_000);
@@ -144,7 +144,7 @@ async function expectToFit(page: Page, path: string): Promise<void> {
   if (before !== null) await page.setViewportSize(before);
 }
 
-/** What has the focus, and whether that can be seen: by a ring, or by the line around the form that it fills. */
+/** The focused element, and whether its focus is visible: by a ring, or by the border of its form. */
 const FOCUSED = `(() => {
   const at = document.activeElement;
   if (at === null || at === document.body) return null;
@@ -152,14 +152,14 @@ const FOCUSED = `(() => {
   return { name: at.getAttribute('aria-label') ?? at.textContent.slice(0, 60), ring: getComputedStyle(at).outlineStyle !== 'none' || line !== 'none' };
 })()`;
 
-/** What became of hostile words, if anything did. */
+/** Side effects of hostile text, if any. */
 const STATE = `({
   pwned: globalThis.pwned ?? null,
   pictures: [...document.images].map((image) => new URL(image.src).pathname),
   inline: document.querySelectorAll('main script, main iframe, main object, svg[onload], [onerror], [onmouseover]').length,
 })`;
 
-test('every stop of the Tab key can be seen, and nothing moves for those who want no movement', async () => {
+test('focus is visible at every Tab stop, and nothing moves with reduced motion', async () => {
   await using window = await place.open(place.tasks);
   const { page } = window;
   await seen(page, 'Redis or memory?');
@@ -177,14 +177,14 @@ test('every stop of the Tab key can be seen, and nothing moves for those who wan
   expect(await page.evaluate<number>('document.getAnimations().length')).toBe(0);
 });
 
-test('A121, A125, A126: what an agent or a goal says stays words: nothing runs, nothing is loaded, nothing hides', async () => {
+test('A121, A125, A126: text from agents and goals stays text: nothing runs, loads or hides', async () => {
   await using window = await place.open(place.task('hostile'));
   const { page, complaints } = window;
   await page.getByText('Failed: ').first().waitFor();
   const timeline = page.getByRole('feed');
   await timeline.getByText(/^See <script>window.pwned=2<\/script>/).waitFor();
-  await timeline.getByText('[picture: spy, not loaded: https://spy.test/a.png]').waitFor();
-  // A link that is no link, and one that shows where it really leads.
+  await timeline.getByText('[image: spy, not loaded: https://spy.test/a.png]').waitFor();
+  // A javascript: link becomes text; a misleading link shows its real host.
   await timeline.getByText('(javascript:window.pwned=3)', { exact: true }).waitFor();
   expect(await timeline.getByRole('link').evaluateAll((links) => links.map((link) => link.textContent))).toEqual([
     'bank (evil.test)',

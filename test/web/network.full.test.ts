@@ -1,4 +1,4 @@
-// test/web/network.full.test.ts: rules from the Network page, in a browser: for a run, for a project, for all of them; seen by the agent at once.
+// test/web/network.full.test.ts: adds rules on the Network page for a run, a project and all projects, in a browser.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-test('a host is allowed for a run from the row that it was blocked in, with the mouse and with keys', async () => {
+test('the user allows a blocked host for a run, with the mouse and with the keyboard', async () => {
   const { machine } = place;
   const goal = 'fetch: https://one.test/ // fetch: https://two.test/ // wait: 600';
   await machine.ags(['start', 'tries', goal, '--agent', 'demo', '--max-parallel', '64', '--detach']);
@@ -21,12 +21,12 @@ test('a host is allowed for a run from the row that it was blocked in, with the 
   await row('one.test').getByText('Blocked', { exact: true }).waitFor();
   await row('one.test').getByRole('button', { name: 'Allow for this run' }).click();
   await page.getByText('one.test is allowed in tries, until it ends.').waitFor();
-  // The newest is first: k goes up to it, a allows it.
+  // The newest host is first: k moves up to it, a allows it.
   await row('two.test').waitFor();
   await page.keyboard.press('k');
   await page.keyboard.press('a');
   await page.getByText('two.test is allowed in tries, until it ends.').waitFor();
-  // The runner has them; no file does.
+  // Only the runner knows these rules; no file contains them.
   const rules = await machine.server.call<{ rules: { action: string; text: string; origin: string }[] }>(
     'GET',
     '/api/network?task=tries',
@@ -40,16 +40,16 @@ test('a host is allowed for a run from the row that it was blocked in, with the 
   expect(complaints).toEqual([]);
 });
 
-test('rules are added for the project and for all projects, and one that cannot be is refused in words', async () => {
+test('the user adds rules for the project and for all projects, and an invalid rule is refused', async () => {
   const { machine } = place;
   await using window = await place.open(`${place.tasks}/network?show=rules`);
   const { page, complaints } = window;
-  const dialog = page.getByRole('dialog', { name: 'Add a rule' });
+  const dialog = page.getByRole('dialog', { name: 'Add rule' });
   const add = async (host: string, ...choices: string[]): Promise<void> => {
-    if (!(await dialog.isVisible())) await page.getByRole('button', { name: 'Add a rule' }).click();
+    if (!(await dialog.isVisible())) await page.getByRole('button', { name: 'Add rule' }).click();
     await dialog.getByRole('textbox', { name: 'Host' }).fill(host);
     for (const choice of choices) await dialog.getByRole('button', { name: choice }).click();
-    await dialog.getByRole('button', { name: 'Add the rule' }).click();
+    await dialog.getByRole('button', { name: 'Add rule' }).click();
   };
   const rule = (text: string) => page.getByRole('listitem').filter({ has: page.getByText(text, { exact: true }) });
   await add('http://');
@@ -60,7 +60,7 @@ test('rules are added for the project and for all projects, and one that cannot 
   await add('*.tracker.test', 'Deny', 'All my projects');
   await dialog.waitFor({ state: 'detached' });
   await rule('*.tracker.test').getByText('Deny', { exact: true }).waitFor();
-  // For good: in the file of the project, and in that of the user.
+  // Permanent: in the project's file and in the user's.
   expect(readFileSync(join(machine.project, 'ags.yaml'), 'utf8')).toContain('cdn.example.com');
   expect(readFileSync(join(machine.home, '.config/ags/config.yaml'), 'utf8')).toContain('*.tracker.test');
   const plan = await machine.ags(['net', 'rules']);

@@ -1,6 +1,7 @@
-// test/web/review-hostile.full.test.ts: names and contents that an agent chose to harm whoever looks at them are shown, and do nothing.
+// test/web/review-hostile.full.test.ts: hostile file names and contents are shown in the review and do nothing.
 import { expect, test } from 'vitest';
-import { createReviews, openReview, picture } from './review-place.ts';
+import { picture } from './browser.ts';
+import { createReviews, openReview } from './review-place.ts';
 
 const PWN = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>';
 const MAKE = `#!/bin/sh
@@ -59,11 +60,11 @@ test('A122, A125: markup, escapes, reordering characters and endless lines in na
   await shown('user<U+202E> <U+2066>// admin<U+2069> <U+2066>');
   await shown('more characters cut]');
   await shown('@@ -1 +1 @@');
-  await diff.getByText('Lines now end the way Windows ends them (CRLF).').waitFor();
+  await diff.getByText('Line endings are now CRLF (Windows).').waitFor();
   expect(await page.evaluate(() => (globalThis as { pwned?: number }).pwned)).toBe(undefined);
   expect(await page.locator('img[src=x]').count()).toBe(0);
   expect(await diff.locator('script').count()).toBe(0);
-  // Lines are as short as they are shown: the whole page holds little of the long one.
+  // The page contains only a small part of the long line.
   expect((await diff.innerText()).length).toBeLessThan(100_000);
   expect(at.complaints).toEqual([]);
 });

@@ -1,8 +1,7 @@
-// test/web/review-place.ts: a place with tasks that the demo agent has worked on, and their reviews in a browser.
-import type { Page } from 'playwright-core';
+// test/web/review-place.ts: tasks of the demo agent, and their reviews in a browser.
 import { createPlace, type Place, type Window } from './browser.ts';
 
-/** All of them at once: by name, what the demo agent is to do. */
+/** Runs all tasks in parallel. `tasks` maps names to goals of the demo agent. */
 export async function createReviews(
   files: Record<string, string>,
   tasks: Readonly<Record<string, string>>,
@@ -14,9 +13,3 @@ export async function createReviews(
 
 export const openReview = (place: Place, task: string, theme: 'light' | 'dark' = 'light'): Promise<Window> =>
   place.open(`${place.task(task)}/changes`, { colorScheme: theme });
-
-/** For a person to look at, in the middle of a test: only where a directory is named. */
-export async function picture(page: Page, name: string): Promise<void> {
-  const dir = process.env['AGS_PICTURES'];
-  if (dir !== undefined) await page.screenshot({ path: `${dir}/${name}.png` });
-}

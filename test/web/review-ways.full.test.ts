@@ -1,9 +1,9 @@
-// test/web/review-ways.full.test.ts: further ways to look at changes and to take them, in a browser.
+// test/web/review-ways.full.test.ts: whitespace, links, changes since viewed and kept commits in a review, in a browser.
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
-import type { Place } from './browser.ts';
-import { createReviews, openReview, picture } from './review-place.ts';
+import { picture, type Place } from './browser.ts';
+import { createReviews, openReview } from './review-place.ts';
 
 const LINES = Array.from({ length: 120 }, (_, i) => `const line${i + 1} = ${i + 1};`);
 const FILES = {
@@ -35,36 +35,36 @@ const clean = (page: Page): Promise<void> =>
 const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
 const file = (page: Page, name: string): Locator => page.getByRole('treeitem', { name });
 
-test('changes in white space are hidden by a key, and what is merged stays what it was', async () => {
+test('a shortcut hides whitespace changes without changing what is merged', async () => {
   await using at = await openReview(place, 'space');
   const { page } = at;
   await clean(page);
   await diff(page)
-    .getByRole('checkbox', { name: /^Take part 1 of 2 of src\/a.ts/ })
+    .getByRole('checkbox', { name: /^Include hunk 1 of 2 of src\/a.ts/ })
     .waitFor();
-  // A part with nothing but white space is left out, while it can be seen.
+  // Exclude the hunk that is not whitespace.
   await diff(page)
-    .getByRole('checkbox', { name: /^Take part 2 of 2 of src\/a.ts/ })
+    .getByRole('checkbox', { name: /^Include hunk 2 of 2 of src\/a.ts/ })
     .click();
   await expect.poll(() => file(page, 'a.ts').getAttribute('aria-checked')).toBe('mixed');
   await page.keyboard.press('w');
-  await page.getByRole('button', { name: 'White space hidden', pressed: true }).waitFor();
+  await page.getByRole('button', { name: 'Whitespace hidden', pressed: true }).waitFor();
   await file(page, 'b.ts').click();
-  await diff(page).getByText('Only white space has changed.').waitFor();
+  await diff(page).getByText('Only whitespace changed.').waitFor();
   await file(page, 'a.ts').click();
   await diff(page).getByText('sixty').waitFor();
   const changed = diff(page).locator('[data-line][data-line-type^=change]');
   expect(await changed.filter({ hasText: 'line5 = 5;' }).count()).toBe(0);
-  // The choice stands, but parts are not chosen where some are hidden.
+  // The selection stays, but hunks cannot be chosen while some are hidden.
   expect(
     await diff(page)
-      .getByRole('checkbox', { name: /^Take part/ })
+      .getByRole('checkbox', { name: /^Include hunk/ })
       .count(),
   ).toBe(0);
   await page.keyboard.press('h');
-  await page.getByText('Parts are chosen where all of the change is shown').first().waitFor();
+  await page.getByText('Hunks can be chosen only in the full diff').first().waitFor();
   expect(await file(page, 'a.ts').getAttribute('aria-checked')).toBe('mixed');
-  // What can run code is shown whole, tabs and all: only then it counts as looked at.
+  // A file that can run code is always shown in full, whitespace included.
   await file(page, 'Makefile').click();
   await diff(page).getByText('echo hi').nth(1).waitFor();
   await picture(page, 'review-no-space');
@@ -82,12 +82,12 @@ test('changes in white space are hidden by a key, and what is merged stays what 
   await bar(page).getByRole('button', { name: 'Merge 2 files' }).waitFor();
   await page.keyboard.press('w');
   await diff(page)
-    .getByRole('checkbox', { name: /^Take part 2 of 2 of src\/a.ts/ })
+    .getByRole('checkbox', { name: /^Include hunk 2 of 2 of src\/a.ts/ })
     .waitFor();
   expect(at.complaints).toEqual([]);
 });
 
-test('an address leads to a line and a layout, and a key copies the one of the line that is marked', async () => {
+test('a URL opens a line and a layout, and a shortcut copies the link to the selected line', async () => {
   const path = `${place.task('space')}/changes?file=src/a.ts&line=60&layout=split`;
   await using at = await place.open(path, { permissions: ['clipboard-read', 'clipboard-write'] });
   const { page } = at;
@@ -99,48 +99,48 @@ test('an address leads to a line and a layout, and a key copies the one of the l
   await picture(page, 'review-line');
   await page.keyboard.press('k');
   await page.keyboard.press('y');
-  await page.getByText('The link is copied').waitFor();
+  await page.getByText('Link copied').waitFor();
   const link = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
   expect(link.pathname).toBe(`${place.task('space')}/changes`);
   expect([link.searchParams.get('file'), link.searchParams.get('line')]).toEqual(['src/a.ts', 'old-60']);
   await page.goto(link.href);
   await diff(page).locator('[data-line][data-selected-line]').filter({ hasText: 'line60 = 60;' }).waitFor();
-  // The layout of an address is for that address; what is chosen here is remembered.
+  // The layout in a URL applies only to that URL; the user's choice is remembered.
   await page.getByRole('button', { name: 'Unified', pressed: true }).waitFor();
   expect(at.complaints).toEqual([]);
 });
 
-test('of a file that was viewed and changed again, what changed since can be seen by itself', async () => {
+test('the changes since a file was viewed can be shown alone', async () => {
   await using at = await openReview(place, 'again');
   const { page } = at;
   await clean(page);
   await page.getByRole('checkbox', { name: 'Viewed notes.md' }).click();
   await page.getByRole('checkbox', { name: 'Viewed other.md' }).click();
-  expect(await page.getByRole('button', { name: /^Changed since you viewed it/ }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /^Show changes since you viewed/ }).count()).toBe(0);
   await machine.server.call('POST', '/api/tasks/again/send', { text: 'append: notes.md second words' });
   await page.getByRole('button', { name: 'Update' }).click({ timeout: 30_000 });
-  await page.getByRole('button', { name: 'Changed since you viewed it: notes.md' }).click();
-  await diff(page).getByText('What has changed since you viewed it.').waitFor();
+  await page.getByRole('button', { name: 'Show changes since you viewed notes.md' }).click();
+  await diff(page).getByText('Only changes since you last viewed it.').waitFor();
   const kind = (text: string): Promise<string | null> =>
     diff(page).locator('[data-line]').filter({ hasText: text }).first().getAttribute('data-line-type');
   await expect.poll(() => kind('second words')).toBe('change-addition');
   expect(await kind('first words')).toBe('context');
   await picture(page, 'review-since');
-  await page.getByRole('button', { name: 'Show all of it' }).click();
+  await page.getByRole('button', { name: 'Show full diff' }).click();
   await expect.poll(() => kind('first words')).toBe('change-addition');
-  expect(await page.getByRole('button', { name: 'Changed since you viewed it: other.md' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'Show changes since you viewed other.md' }).count()).toBe(0);
   expect(at.complaints).toEqual([]);
 });
 
-test('the commits of an agent are kept where somebody wants them, and undone together', async () => {
+test('a merge can keep the commits of the agent, and undo removes them together', async () => {
   await using at = await openReview(place, 'commits');
   const { page } = at;
   await clean(page);
   const before = machine.git('rev-parse', 'main');
-  await bar(page).getByRole('button', { name: 'More ways to take it' }).click();
+  await bar(page).getByRole('button', { name: 'More merge options' }).click();
   await page.getByRole('menuitem', { name: "Keep the agent's commits" }).click();
-  await bar(page).getByText("The agent's own commits are kept.").waitFor();
-  expect(await bar(page).getByRole('textbox', { name: 'Message of the commit' }).isDisabled()).toBe(true);
+  await bar(page).getByText('The merge keeps the agent’s commits.').waitFor();
+  expect(await bar(page).getByRole('textbox', { name: 'Commit message' }).isDisabled()).toBe(true);
   await clean(page);
   await picture(page, 'review-keep-commits');
   await bar(page).getByRole('button', { name: 'Merge 2 files' }).click();

@@ -1,9 +1,9 @@
-// test/web/review.full.test.ts: the review in a real browser: look, comment, choose, try, merge, undo, with the mouse and without.
+// test/web/review.full.test.ts: reviews, comments, selects, merges and undoes in a browser, with the mouse and with the keyboard.
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
-import { expectAccessible, type Place } from './browser.ts';
-import { createReviews, openReview, picture } from './review-place.ts';
+import { expectAccessible, picture, type Place } from './browser.ts';
+import { createReviews, openReview } from './review-place.ts';
 
 const LINES = Array.from({ length: 60 }, (_, i) => `export const value${i + 1} = ${i + 1}; // number ${i + 1}`);
 const FILES = {
@@ -21,7 +21,7 @@ const GOAL = [
   'delete: old.txt',
 ].join(' // ');
 
-// One machine for all: each test has a task of its own, and leaves the branch as it was.
+// The tests share one machine: each has its own task and restores the branch.
 let place: Place;
 let machine: ServerMachine;
 beforeAll(async () => {
@@ -33,28 +33,28 @@ afterAll(() => place[Symbol.asyncDispose]());
 const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
 const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
 const file = (page: Page, name: string): Locator => page.getByRole('treeitem', { name });
-const part = (page: Page, n: number): Locator =>
-  page.getByRole('checkbox', { name: new RegExp(`^Take part ${n} of 2`) });
+const hunk = (page: Page, n: number): Locator =>
+  page.getByRole('checkbox', { name: new RegExp(`^Include hunk ${n} of 2`) });
 
-test('somebody looks at changes, comments, takes files and parts, sees that it merges, merges and undoes it', async () => {
+test('the user reads changes, comments, selects files and hunks, merges and undoes the merge', async () => {
   await using at = await openReview(place, 'journey');
   const { page } = at;
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
   await picture(page, 'review');
-  // What can run code is told first, in sentences, and nothing of it is chosen.
+  // The page lists files that can run code first, with reasons, and includes none of them.
   const warning = page.getByRole('region', { name: 'Files that can run code' });
   await expect.poll(() => warning.innerText()).toContain('Adds script postinstall: node x.js');
   await expect.poll(() => bar(page).innerText()).toContain('5 of 8 files');
 
-  // A comment on a line, with the message as the agent will get it.
+  // Comment on a line; the dialog shows the exact message.
   await file(page, 'values.ts').click();
   const button = page.getByTitle('Comment on this line');
   await expect
     .poll(async () => {
       await diff(page).getByText('export const second').hover();
-      // It is there for as long as the pointer is, and what is drawn anew takes it away.
+      // The button exists only while the pointer hovers, and a redraw removes it.
       return button.click({ timeout: 2000 }).then(
         () => true,
         () => false,
@@ -65,16 +65,16 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
   await picture(page, 'review-comment');
   await page.getByRole('button', { name: 'Add comment' }).click();
   await page.getByRole('button', { name: 'Send 1 comment' }).click();
-  const message = await page.getByLabel('The message').innerText();
+  const message = await page.getByLabel('Message', { exact: true }).innerText();
   expect(message).toBe(
     'I looked at your changes and have a comment:\n\n1. src/values.ts, line 2\n   > export const second = 2; // changed\n   Keep the <b>old</b> name.\n',
   );
   await picture(page, 'review-tray');
-  await page.getByRole('button', { name: 'Back' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
 
-  // One file less, and one part of another.
+  // Exclude one file, and one hunk of another.
   await file(page, 'new.ts').locator('[data-tick]').click();
-  await part(page, 2).click();
+  await hunk(page, 2).click();
   await expect.poll(() => file(page, 'values.ts').getAttribute('aria-checked')).toBe('mixed');
   await expect.poll(() => bar(page).innerText()).toContain('4 of 8 files');
   await bar(page)
@@ -82,7 +82,7 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
     .waitFor();
   expect(machine.git('log', '--format=%s').trim()).toBe('first');
 
-  await bar(page).getByRole('textbox', { name: 'Message of the commit' }).fill('Only what is wanted');
+  await bar(page).getByRole('textbox', { name: 'Commit message' }).fill('Only what is wanted');
   await bar(page).getByRole('button', { name: 'Merge 4 files' }).click();
   await bar(page).getByText('4 files merged into main').waitFor();
   await picture(page, 'review-merged');
@@ -101,9 +101,9 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
   expect(machine.read('src/values.ts')).toBe(FILES['src/values.ts']);
   expect(machine.git('status', '--porcelain')).toBe('');
 
-  // Sent, the comments are one message of the user.
+  // Sending turns the comments into one message.
   await page.keyboard.press('Shift+C');
-  await page.getByRole('button', { name: 'Send to the agent' }).click();
+  await page.getByRole('button', { name: 'Send to agent' }).click();
   await expect
     .poll(
       () => machine.events('journey').some((event) => JSON.stringify(event).includes('Keep the <b>old</b> name.')),
@@ -115,7 +115,7 @@ test('somebody looks at changes, comments, takes files and parts, sees that it m
   expect(at.complaints).toEqual([]);
 });
 
-test('what can run code cannot be taken before its difference was opened, by any way', async () => {
+test('a file that can run code cannot be included before its diff was opened', async () => {
   await using at = await openReview(place, 'look');
   const { page } = at;
   await bar(page)
@@ -123,10 +123,10 @@ test('what can run code cannot be taken before its difference was opened, by any
     .waitFor();
   const risky = file(page, 'package.json');
   await risky.locator('[data-tick]').click();
-  await page.getByText('Look at it first').first().waitFor();
+  await page.getByText('Open its diff first').first().waitFor();
   expect(await risky.getAttribute('aria-checked')).toBe('false');
-  expect(await page.getByRole('checkbox', { name: 'Take package.json' }).getAttribute('aria-disabled')).toBe('true');
-  // Taking a whole folder or kind leaves it out as well.
+  expect(await page.getByRole('checkbox', { name: 'Include package.json' }).getAttribute('aria-disabled')).toBe('true');
+  // Including its folder or group does not include it either.
   await file(page, 'Runs on your machine').locator('[data-tick]').click();
   expect(await risky.getAttribute('aria-checked')).toBe('false');
   await page.getByRole('tree').focus();
@@ -139,7 +139,7 @@ test('what can run code cannot be taken before its difference was opened, by any
   await diff(page).getByText('"postinstall"').waitFor();
   await risky.locator('[data-tick]').click();
   expect(await risky.getAttribute('aria-checked')).toBe('true');
-  // It was looked at: a reload remembers that, for exactly this content.
+  // A reload remembers that the diff of this content was opened.
   await page.reload();
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -153,25 +153,30 @@ test('what can run code cannot be taken before its difference was opened, by any
   await bar(page).getByRole('button', { name: 'Merge 6 files' }).waitFor();
 });
 
-test('what is shown stays as it is while the agent goes on, and says that there is newer', async () => {
-  await using at = await openReview(place, 'newer');
-  const { page } = at;
-  await file(page, 'values.ts').click();
-  await page.getByRole('checkbox', { name: 'Viewed src/values.ts' }).click();
-  await page.getByRole('checkbox', { name: 'Viewed src/new.ts' }).click();
-  await page.getByText('2 of 8 files viewed').waitFor();
-  await machine.server.call('POST', '/api/tasks/newer/send', { text: 'write: src/new.ts export const never = 0;' });
-  await page.getByText('1 file changed since you opened this.').waitFor();
-  await page.getByRole('button', { name: 'Open src/new.ts' }).click();
-  await diff(page).getByText('export const when').waitFor();
-  await page.getByRole('button', { name: 'Update' }).click();
-  // The mark stays where nothing changed, and is gone where something did.
-  await page.getByText('1 of 8 files viewed').waitFor();
-  await diff(page).getByText('export const never').waitFor();
-  expect(await diff(page).getByText('export const when').count()).toBe(0);
-});
+test(
+  'the review keeps its version while the agent continues, and offers the newer one',
+  { timeout: 300_000 },
+  async () => {
+    await using at = await openReview(place, 'newer');
+    const { page } = at;
+    await file(page, 'values.ts').click();
+    await page.getByRole('checkbox', { name: 'Viewed src/values.ts' }).click();
+    await page.getByRole('checkbox', { name: 'Viewed src/new.ts' }).click();
+    await page.getByText('2 of 8 files viewed').waitFor();
+    await machine.server.call('POST', '/api/tasks/newer/send', { text: 'write: src/new.ts export const never = 0;' });
+    // A turn of an agent takes its time on a busy machine.
+    await page.getByText('1 file changed since you opened this.').waitFor({ timeout: 110_000 });
+    await page.getByRole('button', { name: 'Expand src/new.ts' }).click();
+    await diff(page).getByText('export const when').waitFor();
+    await page.getByRole('button', { name: 'Update' }).click();
+    // Unchanged files stay marked as viewed; changed files do not.
+    await page.getByText('1 of 8 files viewed').waitFor();
+    await diff(page).getByText('export const never').waitFor();
+    await expect.poll(() => diff(page).getByText('export const when').count()).toBe(0);
+  },
+);
 
-test('all of it can be done with keys alone', async () => {
+test('the whole review works with the keyboard alone', async () => {
   await using at = await openReview(place, 'keys');
   const { page } = at;
   await bar(page)
@@ -180,14 +185,14 @@ test('all of it can be done with keys alone', async () => {
   const keys = async (...pressed: string[]): Promise<void> => {
     for (const key of pressed) await page.keyboard.press(key);
   };
-  // The first that can run code opens by a key, and can be taken then.
+  // A shortcut opens the next file that can run code, which can then be included.
   await keys('!');
-  await page.getByText('A symbolic link; the line shown is where it points to.').waitFor();
+  await page.getByText('A symbolic link. The line below is its target.').waitFor();
   await keys('!');
   await diff(page).getByText('"postinstall"').waitFor();
   await keys('Space');
   await expect.poll(() => file(page, 'package.json').getAttribute('aria-checked')).toBe('true');
-  // On to a part of a file: not this one; and a comment there.
+  // Find a hunk, exclude it and comment on it.
   await keys('Control+f');
   await page.keyboard.type('NUMBER 50');
   await page.getByText('1 of 2', { exact: true }).waitFor();
@@ -216,26 +221,26 @@ test('all of it can be done with keys alone', async () => {
   expect(machine.has('package.json')).toBe(false);
 });
 
-test('what is chosen can go to a new branch, or into the working tree without a commit', async () => {
+test('the selection can go to a new branch, or to the working tree without a commit', async () => {
   await using at = await openReview(place, 'look');
   const { page } = at;
   await page.goto(`${page.url()}?file=src/values.ts`);
   await diff(page).getByText('export const second').waitFor();
   await expect.poll(() => file(page, 'values.ts').getAttribute('aria-selected')).toBe('true');
   const more = async (item: string): Promise<void> => {
-    await bar(page).getByRole('button', { name: 'More ways to take it' }).click();
+    await bar(page).getByRole('button', { name: 'More merge options' }).click();
     await page.getByRole('menuitem', { name: item }).click();
   };
-  await more('Put into working tree, uncommitted');
-  await page.getByText('5 files put into your working tree').waitFor();
+  await more('Apply to working tree without committing');
+  await page.getByText('5 files written to your working tree').waitFor();
   expect(machine.read('src/values.ts')).toContain('second');
   expect(machine.git('log', '--format=%s').trim()).toBe('first');
   machine.git('reset', '-q', '--hard');
   machine.git('clean', '-qfd');
 
   await more('Merge into a new branch…');
-  await page.getByRole('textbox', { name: 'Name of the branch' }).fill('side');
-  await page.getByRole('button', { name: 'Use this branch' }).click();
+  await page.getByRole('textbox', { name: 'Branch name' }).fill('side');
+  await page.getByRole('button', { name: 'Use branch' }).click();
   await bar(page).getByText('side (new)').waitFor();
   await bar(page)
     .getByText(/Merges cleanly onto/)
@@ -247,14 +252,14 @@ test('what is chosen can go to a new branch, or into the working tree without a 
 });
 
 describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
-  test('the review has nothing that keeps anybody out, and forced into a narrow window it stays whole', async () => {
+  test('the review passes the accessibility checks, also in a narrow window', async () => {
     await using at = await openReview(place, 'look', theme);
     const { page } = at;
     await bar(page)
       .getByText(/Merges cleanly onto/)
       .waitFor();
     await page.keyboard.press('!');
-    await page.getByText('A symbolic link; the line shown').waitFor();
+    await page.getByText('A symbolic link. The line below').waitFor();
     await file(page, 'values.ts').click();
     await diff(page).getByText('export const second').waitFor();
     await page.keyboard.press('n');
@@ -275,7 +280,7 @@ describe.each(['light', 'dark'] as const)('in the %s', (theme) => {
   });
 });
 
-test('a conflict is shown before anything is pressed, and the file can be left out', async () => {
+test('a conflict is shown before the merge, and the user excludes the file or starts an agent', async () => {
   machine.write('src/values.ts', FILES['src/values.ts'].replace('value2 ', 'mine '));
   machine.git('commit', '-qam', 'mine');
   await using at = await openReview(place, 'conflict');
@@ -285,8 +290,8 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   const merge = bar(page).getByRole('button', { name: /^Merge \d/ });
   expect(await merge.isDisabled()).toBe(true);
   expect(await file(page, 'values.ts').innerText()).toContain('conflict');
-  // What each side did to the line, one above the other.
-  await bar(page).getByRole('button', { name: 'Both sides of src/values.ts' }).click();
+  // Shows the changes of both sides.
+  await bar(page).getByRole('button', { name: 'Compare sides of src/values.ts' }).click();
   const both = page.getByRole('region', { name: 'Both sides' });
   await both.getByText('On main').waitFor();
   await both.getByText('export const mine = 2;').waitFor();
@@ -296,7 +301,7 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   await expectAccessible(page);
   await page.keyboard.press('Escape');
   await both.waitFor({ state: 'detached' });
-  await bar(page).getByRole('button', { name: 'Leave it out' }).click();
+  await bar(page).getByRole('button', { name: 'Exclude it' }).click();
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
@@ -304,9 +309,9 @@ test('a conflict is shown before anything is pressed, and the file can be left o
   await bar(page).getByText('4 files merged into main').waitFor();
   expect(machine.read('src/values.ts')).toContain('mine = 2');
   await bar(page).getByRole('button', { name: 'Undo' }).click();
-  // The other way: an agent gets both sides in one, in a task of its own.
+  // Alternatively, an agent resolves the conflict in a new task.
   await file(page, 'values.ts').locator('[data-tick]').click();
-  await bar(page).getByRole('button', { name: 'Let the agent resolve it' }).click();
+  await bar(page).getByRole('button', { name: 'Let an agent resolve it' }).click();
   await page.getByRole('heading', { name: 'Resolve conflict against main' }).waitFor();
   expect(machine.tasks().filter((name) => name === 'resolve-conflict-against-main')).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-// test/web/services.full.test.ts: services in the browser: chosen when a task is started, seen while it runs, and what they print.
+// test/web/services.full.test.ts: chooses services for a task and reads their state and logs, in a browser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPlace, expectAccessible, type Place } from './browser.ts';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-test('services are left out with the chip, and the task page shows how the others are', async () => {
+test('the user deselects a service, and the task page shows the state of the others', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   const box = page.getByRole('textbox', { name: /What should an agent do/ });
@@ -43,7 +43,7 @@ test('services are left out with the chip, and the task page shows how the other
     await place.machine.ags(['stop', task]);
   }
   await page.getByRole('region', { name: 'Services' }).locator('[data-service=cache]').getByText('stopped').waitFor();
-  // Nobody answers there any more.
+  // A stopped service has no URL.
   expect(await page.getByText('redis://cache:6379').count()).toBe(0);
   expect(complaints).toEqual([]);
 });

@@ -1,13 +1,12 @@
-// test/web/small.full.test.ts: what there is little room for is there all the same: low and narrow windows, pages before anybody has entered,
-// what a task stands on.
+// test/web/small.full.test.ts: small windows, the page before sign-in, and the facts about a task's sandbox.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { paperTask } from '../server/state.ts';
 import { createServerMachine } from '../server/place.ts';
-import { CALLERS } from '../harness.ts';
-import { expectAccessible, seen, type Place } from './browser.ts';
-import { createReviews, picture } from './review-place.ts';
+import { ONE } from '../harness.ts';
+import { expectAccessible, picture, seen, type Place } from './browser.ts';
+import { createReviews } from './review-place.ts';
 
 let place: Place;
 beforeAll(async () => {
@@ -20,10 +19,10 @@ beforeAll(async () => {
 afterAll(() => place[Symbol.asyncDispose]());
 
 describe.each([
-  ['as wide as a telephone', 320, 640],
-  ['at twice the size', 640, 400],
+  ['of a phone', 320, 640],
+  ['at 200 % zoom', 640, 400],
 ] as const)('a window %s', (_name, width, height) => {
-  test('has room for the files of a review, and leads to its merge', async () => {
+  test('shows the files of a review and its merge button', async () => {
     await using at = await place.open(`${place.task('many')}/changes`, { viewport: { width, height } });
     const { page } = at;
     await page.getByText(/Merges cleanly onto/).waitFor();
@@ -46,21 +45,21 @@ describe.each([
   });
 });
 
-test('in a window of usual width the list says what a task has cost', async () => {
+test('the list shows the cost of a task at 1280 pixels', async () => {
   await using at = await place.open(place.tasks, { viewport: { width: 1280, height: 800 } });
   await at.page.locator('[data-task=many]').getByText('$0.42').filter({ visible: true }).first().waitFor();
 });
 
-test('the page of a task says what built its sandbox, what it stands on, and which files it does not see', async () => {
+test('the task page shows the backend, the image and the hidden files of the sandbox', async () => {
   await using at = await place.open(place.task('many'));
   const { page } = at;
   await page.getByRole('button', { name: 'Sandboxed', exact: true }).click();
   await seen(page, 'bubblewrap, on this machine');
-  await seen(page, 'those of this machine');
+  await seen(page, 'from this machine');
   await page.getByText('seccomp', { exact: true }).waitFor();
   await expectAccessible(page);
 
-  // As its files say, whatever built it.
+  // The page shows what the task's files say, for any backend.
   const { directory } = paperTask(place.machine, 'in-docker', { live: false });
   const run = join(directory, 'run.json');
   const label = 'docker · image 0123456789ab · overlay · docker inside: rootless, seccomp, no network';
@@ -70,19 +69,19 @@ test('the page of a task says what built its sandbox, what it stands on, and whi
   await page.goto(new URL(place.task('in-docker'), page.url()).href);
   await page.getByRole('button', { name: 'Sandboxed · Docker · corp/<b>base</b>:12' }).click();
   await page.getByText('docker inside: rootless, seccomp, no network', { exact: true }).waitFor();
-  expect(await page.getByRole('dialog').innerText()).toContain('not 1 file of the project that may hold secrets: .env');
+  expect(await page.getByRole('dialog').innerText()).toContain('1 project file that may hold secrets is hidden: .env');
   expect(at.complaints).toEqual([]);
 });
 
 describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
-  test('who has not entered reads how to, in words that can be read, and is given nothing else', async () => {
+  test('without sign-in the server shows only how to sign in, in a readable page', async () => {
     const context = await place.browser.newContext({ colorScheme });
     const page = await context.newPage();
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     const answer = await page.goto(new URL(place.machine.server.link).origin);
     expect(answer?.status()).toBe(401);
-    expect(await page.getByRole('heading').innerText()).toBe('You have not entered here yet.');
+    expect(await page.getByRole('heading').innerText()).toBe('You are not signed in.');
     const [background, font] = await page.evaluate<[string, string]>(
       '[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).fontFamily]',
     );
@@ -97,8 +96,8 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
   });
 });
 
-test('a newcomer can write at once: first a repository, then a goal', async () => {
-  using machine = await createServerMachine(CALLERS.at(-1) ?? 'user', { 'README.md': '# new\n' });
+test('a new user can type at once: first a repository, then a goal', async () => {
+  using machine = await createServerMachine(ONE, { 'README.md': '# new\n' });
   expect((await machine.server.call('DELETE', `/api/projects/${machine.projectId}`)).status).toBe(200);
   const context = await place.browser.newContext();
   const page = await context.newPage();
@@ -108,7 +107,7 @@ test('a newcomer can write at once: first a repository, then a goal', async () =
   await seen(page, 'There is no directory /nowhere/at/all.');
   await page.keyboard.press('Control+a');
   await page.keyboard.type(`${machine.project}\n`);
-  await seen(page, 'No task yet');
+  await seen(page, 'No tasks yet');
   await page.keyboard.type('Look around');
   expect(await page.getByRole('textbox', { name: /What should an agent do/ }).inputValue()).toBe('Look around');
   await context.close();

@@ -1,4 +1,4 @@
-// test/web/task.full.test.ts: one task, live in a browser: watched, answered, allowed, stopped, begun anew, forked, looked into.
+// test/web/task.full.test.ts: watches, answers, allows, stops, restarts and forks a live task, in a browser.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-/** Ended when the test is: a busy machine starts one agent at a time. */
+/** Removes the task after the test, because a busy machine starts one agent at a time. */
 async function start(name: string, goal: string, ...more: string[]): Promise<AsyncDisposable> {
   const { machine } = place;
   const done = await machine.ags(['start', name, goal, '--agent', 'demo', '--max-parallel', '64', '--detach', ...more]);
@@ -33,7 +33,7 @@ async function start(name: string, goal: string, ...more: string[]): Promise<Asy
   };
 }
 
-test('the timeline tells what an agent says, reads, runs and writes, and what was refused', async () => {
+test('the timeline shows what an agent says, reads, runs and writes, and what was refused', async () => {
   await using _task = await start(
     'watched',
     [
@@ -56,7 +56,7 @@ test('the timeline tells what an agent says, reads, runs and writes, and what wa
   await timeline.getByText('1 failed').waitFor();
   await timeline.getByText('exit 3', { exact: true }).waitFor();
   await timeline.getByText('Nothing is deployed from here.').first().waitFor();
-  // Of what failed the end is shown, of a hundred lines not all.
+  // A failed command shows only the end of its output.
   await timeline.getByRole('button', { name: 'Show 92 more lines' }).waitFor();
   await timeline.getByText('Wrote src/date.ts').waitFor();
   expect(await timeline.getByRole('link', { name: 'the guide (example.com)' }).getAttribute('rel')).toContain(
@@ -72,7 +72,7 @@ test('the timeline tells what an agent says, reads, runs and writes, and what wa
   expect(complaints).toEqual([]);
 });
 
-test('a host is allowed for a run from its page', async () => {
+test('the user allows a host for a run on the task page', async () => {
   await using _task = await start(
     'asking',
     'fetch: https://wanted.test/ // say: it went on // wait: 600',
@@ -82,9 +82,9 @@ test('a host is allowed for a run from its page', async () => {
   await using window = await place.open(place.task('asking'));
   const { page, complaints } = window;
   const card = page.getByRole('complementary').getByRole('group', { name: 'Network: wanted.test' });
-  await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
-  await card.getByText(/^Wanted by perl/).waitFor();
-  // Whoever read about the task a moment before it asked learns of it all the same.
+  await card.getByText(/Blocked in \d+ s unless you answer/).waitFor();
+  await card.getByText(/^Requested by perl/).waitFor();
+  // Details that were read just before the request are refreshed.
   await page.route(
     '**/api/tasks/asking',
     async (route) => {
@@ -94,30 +94,30 @@ test('a host is allowed for a run from its page', async () => {
     { times: 1 },
   );
   await page.reload();
-  await card.getByText(/Blocked in \d+s if nobody answers/).waitFor();
-  await card.getByText(/^Wanted by perl/).waitFor();
+  await card.getByText(/Blocked in \d+ s unless you answer/).waitFor();
+  await card.getByText(/^Requested by perl/).waitFor();
   await page.locator('header [data-state=needs-you]').waitFor();
   await using list = await place.open(place.tasks);
   await list.page.locator('[data-task=asking]').getByRole('link', { name: 'Allow', exact: true }).waitFor();
   await card.getByRole('button', { name: 'Allow for this run' }).click();
-  await page.getByRole('feed').getByText('it went on').waitFor();
+  await page.getByRole('feed').getByText('it went on', { exact: true }).waitFor();
   await page.locator('header [data-state=running]').waitFor();
   const { json } = await place.machine.server.call<ApiNetwork>('GET', '/api/network?task=asking');
   expect(json.rules.filter(({ text }) => text.includes('wanted.test')).map(({ action }) => action)).toEqual(['allow']);
   expect(complaints).toEqual([]);
 });
 
-test('who asks wants an answer, whatever was blocked before', async () => {
+test('a question takes precedence over a blocked host in the list', async () => {
   await using _task = await start('choosing', 'fetch: https://blocked.test/ // ask: Which one? // wait: 600');
   await using list = await place.open(place.tasks);
   await list.page.locator('[data-task=choosing]').getByRole('link', { name: 'Answer', exact: true }).waitFor();
 });
 
-test('a question is answered in the box below it', async () => {
+test('the user answers a question in the message field', async () => {
   await using _task = await start('deciding', 'ask: Redis or memory?');
   await using window = await place.open(place.task('deciding'));
   const { page, complaints } = window;
-  await page.getByRole('group', { name: 'Question of the agent' }).getByText('Redis or memory?').waitFor();
+  await page.getByRole('group', { name: 'Question from the agent' }).getByText('Redis or memory?').waitFor();
   await page.keyboard.press('i');
   await page.keyboard.type('write: answer.txt memory');
   await page.keyboard.press('Control+Enter');
@@ -127,33 +127,33 @@ test('a question is answered in the box below it', async () => {
   expect(complaints).toEqual([]);
 });
 
-test('a terminal is in the sandbox, and is still there after a reload', async () => {
+test('the terminal is a shell in the sandbox and survives a reload', async () => {
   await using _task = await start('inside', 'say: up // wait: 600');
   await using window = await place.open(place.task('inside'));
   const { page, complaints } = window;
   await page.getByRole('feed').getByText('up', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Terminal' }).click();
   const screen = page.getByRole('region', { name: 'Terminal' });
-  await screen.getByText('In the sandbox').waitFor();
+  await screen.getByText('Shell in the sandbox').waitFor();
   await page.keyboard.type('MARK=kept-$((40+2)); printf "\\033[38;2;255;0;0m$MARK\\033[0m\\n"\n');
   await screen.locator('.xterm-rows').getByText('kept-42').waitFor();
   await page.reload();
-  await screen.getByText('In the sandbox').waitFor();
+  await screen.getByText('Shell in the sandbox').waitFor();
   await screen.locator('.xterm-rows').getByText('kept-42').waitFor();
   await page.keyboard.type('echo again-$MARK\n');
   await screen.locator('.xterm-rows').getByText('again-kept-42', { exact: true }).waitFor();
-  // Tab is for the shell; one key comes back out of it.
+  // The shell receives Tab; one shortcut leaves the terminal.
   const focused = (): Promise<string | null> => page.evaluate('document.activeElement.getAttribute("aria-label")');
   await page.keyboard.press('Tab');
   expect(await focused()).toBe('Terminal input');
   await page.keyboard.press('Control+Backquote');
-  expect(await focused()).toBe('Close the terminal');
+  expect(await focused()).toBe('Close terminal');
   await page.keyboard.press('Enter');
   await screen.waitFor({ state: 'detached' });
   expect(complaints).toEqual([]);
 });
 
-test('a task is stopped, begun anew and forked; its logs hold everything', async () => {
+test('the user stops, restarts and forks a task, and searches its logs', async () => {
   await using _task = await start('moved', 'write: first.txt 1 // say: waiting // wait: 600');
   await using window = await place.open(place.task('moved'));
   const { page, complaints } = window;
@@ -164,22 +164,22 @@ test('a task is stopped, begun anew and forked; its logs hold everything', async
   const logs = page.getByRole('region', { name: 'Logs' });
   await logs.getByRole('searchbox').fill('first.txt');
   await logs.getByText('tool.started').first().waitFor();
-  await logs.getByRole('button', { name: 'Close the logs' }).click();
+  await logs.getByRole('button', { name: 'Close logs' }).click();
   await page.getByRole('button', { name: 'Restart', exact: true }).click();
   await page.locator('header [data-state=running]').waitFor();
   await page.getByRole('feed').getByText('waiting', { exact: true }).waitFor();
   await page.keyboard.press('s');
   await page.locator('header [data-state=stopped]').waitFor();
-  await page.getByRole('button', { name: 'More' }).click();
+  await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Fork' }).click();
   await page.getByRole('textbox', { name: 'What should it do?' }).fill('append: first.txt 2');
-  await page.getByRole('button', { name: 'Start the fork' }).click();
+  await page.getByRole('button', { name: 'Start fork' }).click();
   await page.getByRole('heading', { name: 'append: first.txt 2' }).waitFor();
   await page.locator('header [data-state=ready]').waitFor();
   expect(complaints).toEqual([]);
 });
 
-test('a server that goes and comes back loses nothing, and the page says so meanwhile', async () => {
+test('the page reports an unreachable server, and loses no events when it returns', async () => {
   const { machine } = place;
   await using _task = await start('steady', 'say: one // wait: 600');
   await using window = await place.open(place.task('steady'));
@@ -188,11 +188,11 @@ test('a server that goes and comes back loses nothing, and the page says so mean
   await timeline.getByText('one', { exact: true }).waitFor();
   const { port } = machine.server;
   await machine.server.stop('SIGKILL');
-  await page.getByText('The server is not there').waitFor();
+  await page.getByText('The server is unreachable').waitFor();
   await timeline.getByText('one', { exact: true }).waitFor();
   await machine.ags(['stop', 'steady']);
   await machine.serve(['--port', String(port)]);
-  await page.getByText('The server is not there').waitFor({ state: 'detached' });
+  await page.getByText('The server is unreachable').waitFor({ state: 'detached' });
   await page.locator('header [data-state=no-changes], header [data-state=stopped]').waitFor();
   expect(await timeline.getByText('one', { exact: true }).count()).toBe(1);
   expect(await timeline.getByText('Stopped').count()).toBe(1);

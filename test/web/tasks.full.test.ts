@@ -1,4 +1,4 @@
-// test/web/tasks.full.test.ts: starting goals and finding one's way among tasks, in a browser.
+// test/web/tasks.full.test.ts: starts goals and navigates the task list, in a browser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPlace, type Place } from './browser.ts';
 
@@ -8,15 +8,15 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-test('several lines become several tasks, each with its agent, and rows change by themselves', async () => {
+test('several lines become several tasks, each with its agent, and their rows update live', async () => {
   await using window = await place.open('/');
   const { page, complaints } = window;
-  await page.getByRole('heading', { name: /^Tasks of/ }).waitFor({ state: 'attached' });
-  await page.getByText('No task yet').waitFor();
+  await page.getByRole('heading', { name: /^Tasks in/ }).waitFor({ state: 'attached' });
+  await page.getByText('No tasks yet').waitFor();
   const box = page.getByRole('textbox', { name: 'What should an agent do?' });
   await page.keyboard.press('c');
   await box.fill('- write: one.txt 1 // use: 420000\n- write: two.txt 2\n- write: three.txt 3');
-  const preview = page.getByRole('list', { name: 'Goals that will be started' });
+  const preview = page.getByRole('list', { name: 'Goals to start' });
   expect(await preview.getByRole('listitem').count()).toBe(3);
   await page.getByRole('button', { name: 'Remove goal 3' }).click();
   await page.getByLabel('Agent for goal 2').selectOption('demo');
@@ -31,7 +31,7 @@ test('several lines become several tasks, each with its agent, and rows change b
   expect(complaints).toEqual([]);
 });
 
-test('all of it works with keys alone', async () => {
+test('the task list works with the keyboard alone', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   await page.getByRole('table', { name: 'Tasks' }).waitFor();
@@ -40,12 +40,12 @@ test('all of it works with keys alone', async () => {
   await page.keyboard.press('Control+Enter');
   const row = page.getByRole('row').filter({ hasText: 'say: hello' });
   await row.getByText('Running').first().waitFor();
-  // In the box, letters are letters.
+  // In the text field, letters trigger no shortcuts.
   await page.keyboard.type('jx?');
   expect(await page.getByRole('textbox', { name: 'What should an agent do?' }).inputValue()).toBe('jx?');
   await page.keyboard.press('Escape');
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 
@@ -68,11 +68,11 @@ test('all of it works with keys alone', async () => {
   expect(complaints).toEqual([]);
 });
 
-test('who types on while the palette opens types into its box, whatever the keys would do behind it', async () => {
+test('fast typing while the palette opens goes into its field and triggers no shortcuts', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   await page.getByRole('textbox', { name: 'What should an agent do?' }).waitFor();
-  // In one go, faster than any hand and any machine.
+  // In one synchronous step, faster than any user.
   const focused = await page.evaluate(`(async () => {
     document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }));
     await Promise.resolve().then(() => undefined);
@@ -82,14 +82,14 @@ test('who types on while the palette opens types into its box, whatever the keys
   expect(complaints).toEqual([]);
 });
 
-test('an answer that was long under way does not take back what has happened since', async () => {
+test('a slow response does not overwrite newer live updates', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   const box = page.getByRole('textbox', { name: 'What should an agent do?' });
   await box.fill('write: late.txt 1 // wait: 2');
   await box.focus();
-  let letGo = (): void => undefined;
-  const held = new Promise<void>((resolve) => (letGo = resolve));
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
   let answered = false;
   await page.route('**/api/tasks', async (route) => {
     if (route.request().method() !== 'GET') return route.fallback();
@@ -109,15 +109,15 @@ test('an answer that was long under way does not take back what has happened sin
     new MutationObserver(note).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
     note();
   }`);
-  letGo();
+  release();
   await expect.poll(() => answered).toBe(true);
-  // Whatever the page makes of it, it has made by then.
+  // Enough time for the page to apply the response.
   await page.waitForTimeout(1000);
   expect(await page.evaluate('[...shown]')).toEqual(['ready']);
   expect(complaints).toEqual([]);
 });
 
-test('attempts at one goal share a line that opens, and lead to their comparison', async () => {
+test('attempts at one goal share an expandable row that links to their comparison', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   await page.getByRole('button', { name: /attempt/ }).click();
@@ -127,18 +127,18 @@ test('attempts at one goal share a line that opens, and lead to their comparison
   const line = page.getByRole('row').filter({ hasText: '2 attempts' });
   await line.getByText('Ready').filter({ visible: true }).nth(1).waitFor();
   expect(await page.getByRole('row').filter({ hasText: 'both.txt' }).count()).toBe(1);
-  await line.getByRole('button', { name: 'Show the attempts' }).click();
+  await line.getByRole('button', { name: 'Show attempts' }).click();
   expect(await page.getByRole('row').filter({ hasText: 'both.txt' }).count()).toBe(3);
   expect(await line.getByRole('link', { name: 'Compare' }).getAttribute('href')).toMatch(
     /\/compare\/[\w-]+-1\/[\w-]+-2$/,
   );
-  // The choice is remembered.
+  // The page remembers the choice.
   await page.reload();
   await page.getByRole('button', { name: '2 attempts: ' }).waitFor();
   expect(complaints).toEqual([]);
 });
 
-test('words are found in what agents did, states by is:, and the search is in the address', async () => {
+test('search finds words in histories and states by is:, and is part of the URL', async () => {
   await using window = await place.open(`${place.tasks}?q=is%3Aready`);
   const { page } = window;
   const rows = page.getByRole('row').filter({ has: page.getByRole('checkbox') });
@@ -151,7 +151,7 @@ test('words are found in what agents did, states by is:, and the search is in th
   expect(page.url()).toContain('q=hello');
 });
 
-test('tasks are removed together, after a question that says what would be lost', async () => {
+test('the user removes several tasks after a dialog that warns of unmerged changes', async () => {
   await using window = await place.open(place.tasks);
   const { page, complaints } = window;
   const row = (text: string) => page.getByRole('row').filter({ hasText: text });
@@ -159,28 +159,28 @@ test('tasks are removed together, after a question that says what would be lost'
   await row('two.txt').getByRole('checkbox').click();
   await page.getByRole('toolbar').getByRole('button', { name: 'Remove' }).click();
   const dialog = page.getByRole('dialog', { name: 'Remove 2 tasks?' });
-  await dialog.getByText('2 tasks with changes that were never merged').waitFor();
+  await dialog.getByText('2 tasks have unmerged changes').waitFor();
   await dialog.getByRole('button', { name: 'Remove' }).click();
   await row('one.txt').waitFor({ state: 'detached' });
   await row('two.txt').waitFor({ state: 'detached' });
-  // The page knows what it has asked for before it is done.
+  // The rows disappear before the removal is complete.
   const listed = async (): Promise<string> => (await place.machine.ags(['list', '-q'])).stdout;
   await expect.poll(listed, { timeout: 30_000 }).not.toContain('one');
   expect(complaints).toEqual([]);
 });
 
-test('a project is added by its path, and opened', async () => {
+test('the user adds a project by its path, and the page opens it', async () => {
   const other = `${place.machine.home}/code/other`;
   place.machine.git('init', '-q', other);
   place.machine.git('-C', other, 'commit', '-q', '--allow-empty', '-m', 'first');
   await using window = await place.open('/');
   const { page, complaints } = window;
-  await page.getByRole('button', { name: 'Add a project' }).click();
-  await page.getByRole('textbox', { name: 'Path or address' }).fill(other);
+  await page.getByRole('button', { name: 'Add project' }).click();
+  await page.getByRole('textbox', { name: 'Path or URL' }).fill(other);
   await page.getByRole('button', { name: 'Add', exact: true }).click();
-  await page.getByRole('heading', { name: 'Tasks of other' }).waitFor({ state: 'attached' });
-  await page.getByRole('button', { name: 'Add a project' }).click();
-  await page.getByRole('textbox', { name: 'Path or address' }).fill('/nowhere/at/all');
+  await page.getByRole('heading', { name: 'Tasks in other' }).waitFor({ state: 'attached' });
+  await page.getByRole('button', { name: 'Add project' }).click();
+  await page.getByRole('textbox', { name: 'Path or URL' }).fill('/nowhere/at/all');
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByRole('alert').waitFor();
   expect(complaints.filter((text) => !text.includes('status of 4'))).toEqual([]);

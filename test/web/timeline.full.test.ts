@@ -1,4 +1,4 @@
-// test/web/timeline.full.test.ts: long histories in a browser: thousands of events, read backwards without losing one's place.
+// test/web/timeline.full.test.ts: a timeline of thousands of events, and queued messages, in a browser.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPlace, type Place } from './browser.ts';
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-/** The first thing that can be seen whole, and how far below the edge it is. */
+/** The first fully visible item, and its distance from the top edge. */
 const FIRST = `(() => {
   const box = document.querySelector('[role=feed]');
   const top = box.getBoundingClientRect().top;
@@ -24,7 +24,7 @@ const first = (page: Page): Promise<{ text: string; below: number }> => page.eva
 const scroll = (page: Page, to: string): Promise<unknown> =>
   page.evaluate(`document.querySelector('[role=feed]').scrollTop = ${to}`);
 
-test('of 5,000 events the end is there at once, and whoever goes back keeps the place while earlier ones come', async () => {
+test('a timeline of 5,000 events shows its end at once, and keeps its scroll position while earlier pages load', async () => {
   const { machine } = place;
   const words = Array.from({ length: COUNT }, (_, i) => `say: word ${i + 1}`).join('\n');
   const { json } = await machine.server.call<{ tasks: string[] }>('POST', '/api/tasks', {
@@ -46,26 +46,26 @@ test('of 5,000 events the end is there at once, and whoever goes back keeps the 
   const feed = page.getByRole('feed');
   await feed.getByText(`word ${COUNT}`, { exact: true }).waitFor();
   expect(pages).toEqual(['end']);
-  // Only what is near is in the page.
+  // Only items near the visible area are rendered.
   expect(await feed.locator('article').count()).toBeLessThan(80);
 
-  // Near the upper end, but not at it: what is read there stays exactly where it is, page after page.
+  // Near the top, but not at it: the visible item keeps its exact position while pages load.
   for (let earlier = 1; earlier <= 2; earlier += 1) {
-    let goOn = (): void => undefined;
-    const going = new Promise<void>((resolve) => (goOn = resolve));
-    await page.route('**/events?*before=*', async (route) => going.then(() => route.continue()), { times: 1 });
+    let proceed = (): void => undefined;
+    const proceeding = new Promise<void>((resolve) => (proceed = resolve));
+    await page.route('**/events?*before=*', async (route) => proceeding.then(() => route.continue()), { times: 1 });
     await scroll(page, '150');
     await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(earlier + 1);
-    // Drawn, and as high as it is.
+    // Wait until items are rendered and measured.
     await expect.poll(async () => (await first(page)).below).toBeLessThan(100);
     const before = await first(page);
-    goOn();
+    proceed();
     await expect
       .poll(() => page.evaluate<number>(`document.querySelector('[role=feed]').scrollTop`))
       .toBeGreaterThan(2000);
     await expect.poll(() => first(page)).toEqual(before);
   }
-  // To the beginning, where the goal is. Each page was twice as long as the one before it.
+  // Each page is twice as long as the one before, so the third one reaches the goal.
   await scroll(page, '0');
   await expect.poll(() => pages.length, { timeout: 10_000 }).toBe(4);
   await expect
@@ -80,14 +80,14 @@ test('of 5,000 events the end is there at once, and whoever goes back keeps the 
   expect(complaints).toEqual([]);
 });
 
-test('a message for later waits where it can be seen, is changed or taken back, and otherwise becomes a turn', async () => {
+test('the user edits or withdraws queued messages, and the others become a turn', async () => {
   const { machine } = place;
   await machine.ags(['start', 'busy', 'wait: 600', '--agent', 'demo', '--max-parallel', '64', '--detach']);
   await machine.event('busy', 'run.started');
   await using window = await place.open(place.task('busy'));
   const { page, complaints } = window;
   const box = page.getByRole('textbox', { name: 'Message the agent' });
-  const waiting = page.getByRole('list', { name: 'Messages that wait' }).getByRole('listitem');
+  const waiting = page.getByRole('list', { name: 'Queued messages' }).getByRole('listitem');
   const send = async (text: string): Promise<void> => {
     await box.fill(text);
     await box.press('Control+Enter');
@@ -95,11 +95,11 @@ test('a message for later waits where it can be seen, is changed or taken back, 
   };
   await send('write: wrong.md 1');
   await send('write: rihgt.md 1');
-  // Also what was sent from a terminal.
+  // A message sent from the command line is queued too.
   await machine.ags(['send', 'busy', 'write: third.md 1']);
   await page.reload();
   await waiting.filter({ hasText: 'third.md' }).waitFor();
-  await page.getByRole('button', { name: 'Take back: write: wrong.md 1' }).click();
+  await page.getByRole('button', { name: 'Withdraw: write: wrong.md 1' }).click();
   await waiting.filter({ hasText: 'wrong.md' }).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Edit: write: rihgt.md 1' }).click();
   await expect.poll(() => box.inputValue()).toBe('write: rihgt.md 1');
@@ -107,15 +107,15 @@ test('a message for later waits where it can be seen, is changed or taken back, 
   expect(await waiting.count()).toBe(2);
   const taken = await machine.ags(['send', 'busy', '--withdraw']);
   expect(taken).toMatchObject({ code: 0, stdout: 'write: third.md 1\nwrite: right.md 1\n' });
-  expect((await machine.ags(['send', 'busy', '--withdraw'])).stderr).toContain('No message waits for busy');
+  expect((await machine.ags(['send', 'busy', '--withdraw'])).stderr).toContain('There is no waiting message for busy');
   await page.reload();
   await box.waitFor();
   expect(await waiting.count()).toBe(0);
   await send('write: last.md 1');
-  // The end of the turn, which has nothing else to wait for.
+  // Stopping ends the turn.
   await machine.ags(['stop', 'busy']);
   await machine.until('busy', ['stopped']);
-  await waiting.getByText('The agent gets this when it goes on').waitFor();
+  await waiting.getByText('Delivered when the agent continues').waitFor();
   await box.fill('write: after.md 1');
   await box.press('Control+Enter');
   await machine.until('busy', ['ready', 'no-changes']);

@@ -1,18 +1,18 @@
-// test/web/walk.test.ts: the whole way without a mouse, in a browser: start a task, watch it, review it, merge it, take it back.
+// test/web/walk.test.ts: starts, watches, reviews, merges and undoes a task with the keyboard alone, in a browser.
 import { expect, test } from 'vitest';
 import { createPlace } from './browser.ts';
 
-test('a task is started, watched, reviewed, merged and undone with keys alone', async () => {
+test('the user starts, watches, reviews, merges and undoes a task with the keyboard alone', async () => {
   await using place = await createPlace({ 'README.md': '# project\n', 'src/a.ts': 'export const a = 1;\n' });
   const { machine } = place;
   await using window = await place.open('/');
   const { page, complaints } = window;
-  // Whoever presses a mouse button here has taken another way.
+  // Any use of the mouse fails the test.
   await page.evaluate(`addEventListener('pointerdown', () => console.error('a mouse was used'))`);
   const keys = async (...pressed: string[]): Promise<void> => {
     for (const key of pressed) await page.keyboard.press(key);
   };
-  /** By Tab, as somebody gets there who cannot see where to click. */
+  /** Presses Tab until an element with this name has focus. */
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let stops = 0; stops < 80; stops += 1) {
       await keys('Tab');
@@ -23,7 +23,7 @@ test('a task is started, watched, reviewed, merged and undone with keys alone', 
     }
     throw new Error(`Tab never came to ${String(name)}`);
   };
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No tasks yet').waitFor();
   await keys('c');
   await page.keyboard.type(
     'Change the value // run: sed -i s/1/2/ src/a.ts // write: notes.md hello // ask: Is that right? // wait: 600',
@@ -38,7 +38,7 @@ test('a task is started, watched, reviewed, merged and undone with keys alone', 
   await keys('i');
   await page.keyboard.type('write: more.md yes');
   await keys('Control+Enter');
-  await page.getByText('The agent gets it when its turn is over.').first().waitFor();
+  await page.getByText('Queued until the agent finishes its turn.').first().waitFor();
   await keys('Escape', 's');
   await page.locator('header [data-state=stopped]').waitFor();
   await page.getByText(/^Review changes/).waitFor();

@@ -1,4 +1,4 @@
-// test/web/words.test.ts: what the page makes of events and of what is typed, without a browser.
+// test/web/words.test.ts: timeline items, goals, search and sanitizing, without a browser.
 import { expect, test } from 'vitest';
 import type { ApiEvent, ApiTask } from '../../src/protocol/api/api.ts';
 import { createFold } from '../../web/src/task/fold.ts';
@@ -16,7 +16,7 @@ function fold(events: readonly Record<string, unknown>[]) {
   return folded.items;
 }
 
-test('reads in a row are one item, a tool and its end are one, and each item keeps its key', () => {
+test('consecutive reads are one item, a tool and its result are one, and each item keeps its key', () => {
   const items = fold([
     { type: 'run.queued', goal: 'Do it', run: 1 },
     { type: 'run.waiting', why: 'a' },
@@ -42,7 +42,7 @@ test('reads in a row are one item, a tool and its end are one, and each item kee
     ['network', 10],
     ['ended', 14],
   ]);
-  expect(items[1]).toMatchObject({ steps: [{ text: 'Queued' }, { text: 'Waits: b' }], failed: false });
+  expect(items[1]).toMatchObject({ steps: [{ text: 'Queued' }, { text: 'Waiting: b' }], failed: false });
   expect(items[3]).toMatchObject({
     tools: [{ end: { outcome: 'done' } }, { end: { outcome: 'failed', output: 'no' } }],
   });
@@ -51,21 +51,21 @@ test('reads in a row are one item, a tool and its end are one, and each item kee
   expect(items.filter((item) => passes('errors', item)).map(({ kind }) => kind)).toEqual(['command', 'ended']);
 });
 
-test('a service that is filled while the agent is at work is no preparation of it', () => {
-  const filled = { type: 'service.seeding', service: 'db', kind: 'postgres' };
+test('seeding a service while the agent runs is not a preparation step', () => {
+  const seeding = { type: 'service.seeding', service: 'db', kind: 'postgres' };
   const started = { type: 'run.started', turn: 1, title: 'Demo', version: '', prompt: '', sandbox: '' };
   const kinds = (events: Record<string, unknown>[]): string[] => fold(events).map(({ kind }) => kind);
-  expect(kinds([{ type: 'run.queued', goal: '' }, filled, started])).toEqual(['prepare', 'started']);
-  expect(kinds([{ type: 'run.queued', goal: '' }, started, filled])).toEqual(['prepare', 'started', 'note']);
+  expect(kinds([{ type: 'run.queued', goal: '' }, seeding, started])).toEqual(['prepare', 'started']);
+  expect(kinds([{ type: 'run.queued', goal: '' }, started, seeding])).toEqual(['prepare', 'started', 'note']);
 });
 
-test('a question is open until somebody has said something', () => {
+test('a question is open until the user sends a message', () => {
   const asked = [{ type: 'agent.asked', question: 'Which?', choices: ['a', 'b'] }];
   expect(fold(asked)[0]).toMatchObject({ open: true, choices: ['a', 'b'] });
   expect(fold([...asked, { type: 'message.sent', text: 'a' }])[0]).toMatchObject({ open: false });
 });
 
-test('lines and Markdown lists are goals; goals that name one file are told of', () => {
+test('lines and Markdown lists become goals, and files that several goals mention are found', () => {
   expect(goalsOf('- one\n * [ ] two\n\n3. three in src/a.ts\n4) four in src/a.ts\n-five')).toEqual([
     'one',
     'two',
@@ -76,7 +76,7 @@ test('lines and Markdown lists are goals; goals that name one file are told of',
   expect(sharedFiles(['three in src/a.ts', 'four in src/a.ts', 'b.ts'])).toEqual(['src/a.ts']);
 });
 
-test('who needs somebody comes first, and attempts stand together where the most urgent one is', () => {
+test('tasks that need the user come first, and attempts are grouped with the most urgent one', () => {
   const task = (id: string, group: ApiTask['group'], startedAtMs: number, attemptOf: string | null = null) =>
     ({
       id,
@@ -103,7 +103,7 @@ test('who needs somebody comes first, and attempts stand together where the most
   expect([words, fits(task('x', 'look', 1))]).toEqual(['date tests', true]);
 });
 
-test('A123: what is shown of ten million characters is a part of them, whether they have lines or not', () => {
+test('A123: only a part of ten million characters is shown, with or without line breaks', () => {
   const [lines, line] = [clean('ab\n'.repeat(3_500_000)), clean('x'.repeat(10_500_000))];
   for (const shown of [lines, line]) {
     expect(shown.length).toBeLessThan(500_000);

@@ -1,20 +1,20 @@
 // test/workspace/agent-run.mjs: a task of an agent without the agent: layers, run and sandbox as the runner makes them, from the built
 // code, so that it can be started as any user. In: one JSON value as an argument. Out: one JSON line for each thing that happens.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { makeWorld } from '../../dist/cli/make-world.js';
-import { createAgentRun, describeAgentRun } from '../../dist/tasks/agent-run.js';
-import { prepareLayers } from '../../dist/tasks/layers.js';
-import { planRun } from '../../dist/tasks/prepare.js';
-import { nativeOptions } from '../../dist/tasks/native-options.js';
-import { createNative } from '../../dist/sandbox/native.js';
+import { makeHostContext } from '../../dist/cli/make-context.js';
+import { createAgentRun, describeAgentRun } from '../../dist/workspace/agent-workspace.js';
+import { prepareLayers } from '../../dist/setup/layers.js';
+import { planRun } from '../../dist/run/plan-run.js';
+import { nativeOptions } from '../../dist/run/native-options.js';
+import { createNative } from '../../dist/sandbox/native/native.js';
 import { taskPaths } from '../../dist/store/layout.js';
 
 const { task, commit, commands = [], workspace, again } = JSON.parse(process.argv[2] ?? '{}');
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
-const world = makeWorld(process.env);
+const context = makeHostContext(process.env);
 
 try {
-  const plan = await planRun(world, workspace === undefined ? {} : { workspace });
+  const plan = await planRun(context, workspace === undefined ? {} : { workspace });
   const begun = performance.now();
   const wish = {
     commit: commit ?? plan.project.repository.headCommit,
@@ -23,12 +23,12 @@ try {
     onOutput: (output) => say({ output }),
     signal: new AbortController().signal,
   };
-  const prepared = await prepareLayers(world, plan, wish);
+  const prepared = await prepareLayers(context, plan, wish);
   const layersMs = performance.now() - begun;
-  const paths = taskPaths(world.stateDir, task);
+  const paths = taskPaths(context.stateDir, task);
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
   await createAgentRun(plan, paths, task, prepared);
-  const spec = describeAgentRun(world, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
+  const spec = describeAgentRun(context, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
   say({ ready: { ...prepared, layersMs, readyMs: performance.now() - begun } });
   writeFileSync(
     paths.task,
@@ -65,7 +65,7 @@ try {
       layers: prepared.layers,
     }),
   );
-  const options = await nativeOptions(world, plan, spec, paths.runDir, task, { files: [], prefix: [], env: {} });
+  const options = await nativeOptions(context, plan, spec, paths.runDir, task, { files: [], prefix: [], env: {} });
   for (const command of commands) {
     const sandbox = await createNative(options).start(spec, ['sh', '-c', command], {
       stdin: 'ignore',

@@ -1,4 +1,5 @@
 // test/workspace/cleanup.test.ts: `ags cleanup` removes layers that nobody needs, and no others.
+// needs: sandbox
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +38,7 @@ describe.each(USUAL)('as %s', (caller) => {
     age(dir, all, 15);
     // The second is named by a task, and the first is what it stands on; what the third added is nobody's.
     const dry = await machine.ags(['cleanup', '--dry-run']);
-    expect(dry.stdout).toContain('a snapshot that no task stands on');
+    expect(dry.stdout).toContain('snapshot that no task uses');
     expect(layers(dir)).toEqual(all);
     expect((await machine.ags(['cleanup'])).code).toBe(0);
     const named = [...(one.ready?.layers ?? []), ...(two.ready?.layers ?? [])].map(

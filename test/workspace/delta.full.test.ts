@@ -16,10 +16,11 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openMerged, type LowerDirectory } from '../../src/lib/merged.ts';
-import { inspectRepository, type Repository } from '../../src/git/inspect.ts';
+import { inspectRepository } from '../../src/git/inspect.ts';
+import type { Repository } from '../../src/git/repository.ts';
 import { ensureSnapshot, layerGitOf } from '../../src/workspace/snapshots.ts';
 import { checkoutGit } from '../../src/git/host-git.ts';
-import type { World } from '../../src/run/host-context.ts';
+import type { HostContext } from '../../src/run/host-context.ts';
 import { createMachine, USUAL } from '../harness.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
@@ -243,10 +244,10 @@ async function createProject(): Promise<Project> {
     execFileSync('git', [...who, ...args], { cwd: root, env, encoding: 'utf8' });
   git('init', '-q', '-b', 'main');
   git('commit', '-q', '--allow-empty', '-m', 'empty');
-  const world = { stateDir: join(top, 'state'), cacheDir: join(top, 'cache'), now: () => new Date() } as World;
+  const context = { stateDir: join(top, 'state'), cacheDir: join(top, 'cache'), now: () => new Date() } as HostContext;
   let repository = (await inspectRepository(root, { home: top, cacheDir: top })) as Repository;
   const input = (onStep: (text: string) => void = () => undefined) => ({
-    world,
+    context,
     repository,
     shown: [],
     commit: git('rev-parse', 'HEAD').trim(),

@@ -1,4 +1,5 @@
 // test/workspace/encoding.test.ts: which code of the C library reads a file while a snapshot is written is nothing that an agent chooses.
+// needs: sandbox
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

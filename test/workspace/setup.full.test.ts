@@ -105,7 +105,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const said = await runTask(machine, { task: 'fails' });
     expect(said.output).toEqual(['fine', 'one', 'two\u001b[31m']);
     expect(said.error).toMatchObject({ code: 'setup.failed' });
-    expect(said.error?.message).toContain('failed. It ended with 7.\n  fine\n  one\n  two\\x1b[31m');
+    expect(said.error?.message).toContain('failed. It exited with code 7.\n  fine\n  one\n  two\\x1b[31m');
     expect(layersOf(machine)).toEqual(['base']);
     const again = await runTask(machine, { task: 'again' });
     expect(again.output).toEqual(['fine', 'one', 'two\u001b[31m']);
@@ -116,7 +116,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const said = await runTask(machine, { task: 'slow' });
     expect(said.error).toMatchObject({
       code: 'setup.failed',
-      message: expect.stringContaining('its time of 2s is over (setup.timeout)'),
+      message: expect.stringContaining('time limit of 2s reached (setup.timeout)'),
     });
     expect(layersOf(machine)).toEqual(['base']);
   });

@@ -1,9 +1,10 @@
 // test/workspace/task.ts: starts agent-run.mjs as the owner of a machine and collects what it says.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { shareReadiness, type Machine } from '../harness.ts';
 
-const DRIVER = new URL('agent-run.mjs', import.meta.url).pathname;
+const DRIVER = fileURLToPath(new URL('agent-run.mjs', import.meta.url));
 
 export interface Said {
   readonly steps: readonly { readonly kind: string; readonly text: string }[];

@@ -1,4 +1,5 @@
 // test/workspace/tasks.test.ts: the workspace of an agent stands on layers that do not move, and no sandbox can write to one.
+// needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, giveTo, IS_ROOT, type Machine } from '../harness.ts';
 import { layersDirOf, runTask } from './task.ts';
 
 describe.each(CALLERS)('as %s', (caller) => {
@@ -152,7 +153,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(join(machine.root, 'victim'))).toEqual([]);
     expect(said.error).toMatchObject({
       code: 'backend.failed',
-      message: `${machine.home}/.local/bin cannot be shown: something else was put in its way in the sandbox's home.`,
+      message: `${machine.home}/.local/bin cannot be mounted: the sandbox's home has something else in its place.`,
     });
   });
 
@@ -230,7 +231,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-test.runIf(CALLERS.includes('root'))('root in somebody else’s project: every layer has its own owner', async () => {
+test.runIf(IS_ROOT)('root in somebody else’s project: every layer has its own owner', async () => {
   using machine = createMachine('root', {
     disk: true,
     files: { 'ags.yaml': 'setup: { run: ["mkdir d/new; echo s > d/new/s"] }\n', 'd/a.txt': 'a\n' },

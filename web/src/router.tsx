@@ -1,14 +1,14 @@
-// web/src/router.tsx: the addresses of the page. What is not on the first screen is loaded when it is gone to.
+// web/src/router.tsx: the routes. Every page but the task list is loaded on demand.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { Shell } from './shell/shell.tsx';
 import { LastProject } from './shell/last-project.tsx';
-import { NotHere, PageFailure } from './shell/page-failure.tsx';
+import { NotFound, PageFailure } from './shell/page-failure.tsx';
 import { TasksPage } from './tasks/page.tsx';
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
 
-const root = createRootRoute({ component: Shell, notFoundComponent: NotHere, errorComponent: PageFailure });
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: PageFailure });
 const under = { getParentRoute: () => root };
 
 const routes = [

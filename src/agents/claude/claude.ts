@@ -1,6 +1,6 @@
-// agents/claude/claude.ts: Claude Code. Headless it is driven over its own two streams, and its hooks are callbacks on the same streams:
-// decided outside the sandbox, out of reach of every file inside. In a terminal they are commands in a file it cannot change.
-// Invariant: it reads no settings but ours. A hook in the project's could rewrite a call after it was allowed.
+// agents/claude/claude.ts: Claude Code. Headless, ags drives it over its two streams, and its hooks are callbacks on the same streams:
+// decided outside the sandbox, out of reach of every file inside. In a terminal, hooks are commands in a file it cannot change.
+// Invariant: it reads no settings but ours. A hook in the project's settings could rewrite a call after it was allowed.
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { driveClaude } from './driver.ts';
 import { readHook, WRITING_TOOLS } from './tools.ts';
@@ -8,10 +8,10 @@ import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
 import { numberOf, parseObject, textOf, within } from '../json.ts';
 import { TOOL_HOOKS, toolHookCommand } from '../tool-hook.ts';
 
-/** It wants to see a key, or it does not start. The gateway sets the header on every request, whatever stands there. */
+/** It does not start without a key. The gateway replaces the header on every request, whatever it holds. */
 const PLACEHOLDER = 'ags-puts-it-in';
 
-/** At the same address for all of them: with a key, and with what a subscription gives. */
+/** The same host for all sign-ins: keys and subscriptions. */
 const BEARER: SignIn['secret'] = {
   host: 'api.anthropic.com',
   port: 443,
@@ -28,7 +28,7 @@ export const claude: Agent = {
     package: '@anthropic-ai/claude-code',
     version: '2.1.325',
     program: 'claude',
-    // Not bin/claude.exe: that one is there only after a script of the package has run.
+    // Not bin/claude.exe: that file exists only after a script of the package has run.
     entry: { x64: '@anthropic-ai/claude-code-linux-x64/claude', arm64: '@anthropic-ai/claude-code-linux-arm64/claude' },
     node: null,
   },
@@ -36,21 +36,21 @@ export const claude: Agent = {
     {
       kind: 'api-key',
       title: 'API key of the Claude Console',
-      how: 'Make one at https://platform.claude.com/settings/keys. It is paid by use.',
+      how: 'Create one at https://platform.claude.com/settings/keys. It is billed by usage.',
       found: ['ANTHROPIC_API_KEY'],
       secret: { ...BEARER, header: 'x-api-key', send: '{}' },
     },
     {
       kind: 'token',
       title: 'Token of a Claude subscription',
-      how: 'Run "claude setup-token" on a machine with a browser; it prints one that lasts for a year.',
+      how: 'Run "claude setup-token" on a machine with a browser; it prints a token that is valid for a year.',
       found: ['CLAUDE_CODE_OAUTH_TOKEN'],
       secret: BEARER,
     },
     {
       kind: 'login',
       title: 'Log-in with a Claude subscription',
-      how: 'A page of claude.ai opens in your browser and gives a code to paste.',
+      how: 'A page of claude.ai opens in your browser and shows a code to paste.',
       found: [],
       secret: BEARER,
       login: {
@@ -91,7 +91,7 @@ function plan(input: AgentInput): AgentPlan {
       '--dangerously-skip-permissions',
       '--setting-sources',
       '',
-      // Without the project's settings its CLAUDE.md is left out too; as a further directory it is read (see the variable below).
+      // Without the project's settings it also skips CLAUDE.md; it reads that of an additional directory (see the variable below).
       '--add-dir',
       input.project,
       ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
@@ -102,16 +102,16 @@ function plan(input: AgentInput): AgentPlan {
     env: {
       CLAUDE_CONFIG_DIR: `${input.home}/.claude`,
       CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',
-      // Root in a sandbox of ours is not root.
+      // Root inside a sandbox of ags is not root outside.
       IS_SANDBOX: '1',
-      // A wrong key is tried again as often; the driver ends that.
+      // It retries even with a wrong key; the driver ends that.
       CLAUDE_CODE_MAX_RETRIES: '8',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_ERROR_REPORTING: '1',
       DISABLE_TELEMETRY: '1',
-      // It would stay until the last command in the background has ended, and a server never does.
+      // Otherwise it would not exit before the last background command, and a server never ends.
       ...(headless ? { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1' } : {}),
       ...keyVariable(input.signIn),
     },
@@ -125,7 +125,7 @@ function keyVariable(signIn: SignIn | null): Record<string, string> {
   return { [signIn.kind === 'api-key' ? 'ANTHROPIC_API_KEY' : 'CLAUDE_CODE_OAUTH_TOKEN']: PLACEHOLDER };
 }
 
-/** What it asks on a first start: theme, trust in the directory, use of the key. */
+/** Answers the questions of a first start: theme, trust in the directory, use of the key. */
 function noQuestions(project: string): string {
   return JSON.stringify({
     hasCompletedOnboarding: true,
@@ -135,14 +135,19 @@ function noQuestions(project: string): string {
   });
 }
 
-function managedSettings(door: NonNullable<AgentInput['hooks']>): { to: string; content: string } {
+function managedSettings(listener: NonNullable<AgentInput['hooks']>): { to: string; content: string } {
   const hooks = TOOL_HOOKS.map((event) => [
     event,
     [
       {
         ...(event === 'Stop' ? {} : { matcher: event === 'PreToolUse' ? '*' : WRITING_TOOLS }),
         hooks: [
-          { type: 'command', command: toolHookCommand(door, event), timeout: AGENT_HOOK_SECONDS, onFailure: 'block' },
+          {
+            type: 'command',
+            command: toolHookCommand(listener, event),
+            timeout: AGENT_HOOK_SECONDS,
+            onFailure: 'block',
+          },
         ],
       },
     ],

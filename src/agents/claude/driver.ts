@@ -1,13 +1,13 @@
 // agents/claude/driver.ts: reads the stream of Claude Code, and answers its hooks on it.
-// Invariants: nothing throws; a hook is answered with an explicit no whenever something goes wrong (an error as an answer would
-// let the call run); the goal is told only after it has said that it took the hooks.
+// Invariants: nothing throws; every failure answers a hook with an explicit refusal, because an error as an answer would let the
+// call run; the goal is sent only after Claude Code has confirmed the hooks.
 import type { AgentDriver, AgentIo } from '../agent.ts';
 import { createClaudeReader } from './reader.ts';
 import { readHook, WRITING_TOOLS } from './tools.ts';
 import { parseObject, textOf, within, type Json } from '../json.ts';
 
 const INITIALIZE = 'ags-initialize';
-/** Far above what a hook of ours may take: it is we who end those. */
+/** Far longer than any hook of ags may take: ags ends those itself. */
 const CALLBACK_SECONDS = 3600;
 const EVENTS: Readonly<Record<string, string>> = { before: 'PreToolUse', after: 'PostToolUse', stop: 'Stop' };
 
@@ -15,7 +15,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
   let goal = '';
   let open = true;
   const refused = new Set<string>();
-  /** Messages that it has not taken up, by their ids. */
+  /** Messages that it has not started on, by ID. */
   const waiting = new Set<string>();
   let tellsOfMessages = false;
 
@@ -25,7 +25,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
     open = false;
   };
   const say = (text: string): void => {
-    // Ids of its own for every message: one that the session has seen already is skipped in silence.
+    // A new ID for every message: it silently skips an ID that the session has seen.
     const uuid = crypto.randomUUID();
     waiting.add(uuid);
     write({
@@ -55,7 +55,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
   const ask = async (callback: string, input: unknown): Promise<string | null> => {
     try {
       const event = EVENTS[callback];
-      if (event === undefined) return 'This hook is not known.';
+      if (event === undefined) return 'This hook is unknown.';
       const request = readHook(event, input);
       if (request === null) return null;
       const verdict = await io.gate(request);
@@ -80,7 +80,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
         void decide(id, textOf(request, 'callback_id') ?? '', request);
         return true;
       case 'can_use_tool':
-        answer(id, { behavior: 'deny', message: 'Nobody is there to ask.' });
+        answer(id, { behavior: 'deny', message: 'No user is available to answer.' });
         return true;
       default:
         write({
@@ -95,7 +95,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
     if (textOf(response, 'request_id') !== INITIALIZE) return;
     const took = within(response, 'response')['hooks_applied'] !== false;
     if (textOf(response, 'subtype') === 'success' && took) return say(goal);
-    reader.fail('Claude Code did not take the hooks.');
+    reader.fail('Claude Code did not accept the hooks.');
     end();
   };
 
@@ -140,7 +140,7 @@ export function driveClaude(io: AgentIo): AgentDriver {
   };
 }
 
-/** `onFailure`: a callback that fails blocks. Versions that do not know it refuse those that are not answered in time. */
+/** `onFailure`: a failing callback blocks. Versions without this option refuse calls that are not answered in time. */
 function hooks(): object {
   const common = { timeout: CALLBACK_SECONDS, onFailure: 'block' };
   return {
@@ -162,7 +162,7 @@ function verdictOf(callback: string, reason: string | null): object {
   };
 }
 
-/** A call that is longer than a line may be cannot be judged; without an answer it would wait for an hour. */
+/** A call longer than the line limit cannot be judged; without an answer it would wait for an hour. */
 function refuseCut(line: string, answer: (id: string, response: object) => void): boolean {
   const head = line.slice(0, 1000);
   const id = /^\{"type":"control_request","request_id":"([\w-]{1,100})"/.exec(head)?.[1];

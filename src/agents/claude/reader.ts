@@ -1,4 +1,4 @@
-// agents/claude/reader.ts: what Claude Code prints, in our words.
+// agents/claude/reader.ts: turns the output of Claude Code into events.
 import type { AgentEvent } from '../../protocol/agent-event.ts';
 import { actionOf, outputOf, shortened } from './tools.ts';
 import { asObject, cut, listOf, numberOf, textOf, within, type Json } from '../json.ts';
@@ -6,7 +6,7 @@ import { asObject, cut, listOf, numberOf, textOf, within, type Json } from '../j
 type Finished = Extract<AgentEvent, { type: 'agent.finished' }>;
 
 export interface ClaudeReader {
-  /** false: it is not known. */
+  /** false: unknown type. */
   object(json: Json): boolean;
   errors(line: string): void;
   interrupted(): void;
@@ -15,7 +15,7 @@ export interface ClaudeReader {
   exited(code: number): void;
 }
 
-/** Says nothing that a person would want to read. A line of any other type is shown as it is. */
+/** Types without anything for the user. A line of any unknown type is shown as it is. */
 const QUIET_TYPES = new Set([
   'stream_event',
   'tool_progress',
@@ -29,11 +29,11 @@ const QUIET_SYSTEM =
 export function createClaudeReader(
   emit: (event: AgentEvent) => void,
   turn: {
-    /** Calls that our hooks have refused. */
+    /** Calls that hooks have refused. */
     readonly refused: ReadonlySet<string>;
-    /** Whether no message waits for a result of its own. */
+    /** Whether no further message waits for its own result. */
     isLast(): boolean;
-    /** What it tries again is of no use. */
+    /** Further retries are useless. */
     giveUp(): void;
     end(): void;
   },
@@ -44,7 +44,7 @@ export function createClaudeReader(
   let unauthorized = 0;
   let lastError = '';
   const used = { inputTokens: 0, outputTokens: 0, costMicros: 0 };
-  /** Open calls: their tools by id. */
+  /** Open calls: tools by call ID. */
   const tools = new Map<string, string>();
 
   const finish = (event: Omit<Finished, 'type'>): void => {
@@ -67,8 +67,8 @@ export function createClaudeReader(
       const status = numberOf(json, 'error_status');
       const seconds = Math.ceil((numberOf(json, 'retry_delay_ms') ?? 0) / 1000);
       const why = `${status ?? ''} ${textOf(json, 'error') ?? 'no answer'}`.trim();
-      emit({ type: 'agent.waited', why: `The model answered: ${why}. It is asked again in ${seconds} s.` });
-      // Once may be a token that was being renewed.
+      emit({ type: 'agent.waited', why: `The model answered: ${why}. Retrying in ${seconds} s.` });
+      // The first failure may be a token that is just being renewed.
       if ((status === 401 || status === 403) && ++unauthorized === 2) turn.giveUp();
       return true;
     }
@@ -76,7 +76,7 @@ export function createClaudeReader(
   };
 
   const onAssistant = (message: Json): void => {
-    // Its own words for a failure; they come again with the result.
+    // Its own text for a failure, which the result repeats.
     if (textOf(message, 'model') === '<synthetic>') return;
     unauthorized = 0;
     for (const block of listOf(message['content'])) {
@@ -171,7 +171,7 @@ export function createClaudeReader(
 
 const SIGN_IN = 'The model does not accept the sign-in.';
 
-/** `subtype` says "success" of a call that failed; `is_error` does not. */
+/** `subtype` is "success" even for a failed call, so only `is_error` counts. */
 function failureOf(json: Json): Omit<Finished, 'type' | 'ok'> | null {
   const subtype = textOf(json, 'subtype') ?? '';
   if (json['is_error'] !== true && !subtype.startsWith('error')) return null;
@@ -188,7 +188,7 @@ function failureOf(json: Json): Omit<Finished, 'type' | 'ok'> | null {
   return { reason, ...(ending === 'api_error' || status !== null ? { cause: 'api' as const } : {}) };
 }
 
-/** Its total goes on from turn to turn of a session; what has come since the last result does not. */
+/** The total accumulates over the turns of a session; the cost since the last result does not. */
 function costOf(json: Json): number {
   const models = asObject(json['model_usage_since_last_result']);
   const dollars =

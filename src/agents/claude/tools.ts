@@ -1,4 +1,4 @@
-// agents/claude/tools.ts: the tools of Claude Code, in our words.
+// agents/claude/tools.ts: turns tool calls of Claude Code into actions.
 import type { Action } from '../../protocol/agent-event.ts';
 import { asObject, cut, listOf, rawInput, textOf } from '../json.ts';
 import { readToolHook } from '../tool-hook.ts';
@@ -42,7 +42,7 @@ function newParts(input: unknown): string {
     .join('\n');
 }
 
-/** For the event log, which is no place for whole files. */
+/** For the event log, which should not hold whole files. */
 export function shortened(action: Action): Action {
   switch (action.kind) {
     case 'command':
@@ -57,7 +57,7 @@ export function shortened(action: Action): Action {
   }
 }
 
-/** What a tool gave back: a text, or parts of which some are text. */
+/** The output of a tool: a text, or parts of which some are text. */
 export function outputOf(content: unknown): string {
   if (typeof content === 'string') return content;
   return listOf(content)

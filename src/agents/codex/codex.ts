@@ -1,6 +1,6 @@
-// agents/codex/codex.ts: Codex CLI. Its hooks are commands, named in a file that it cannot change, where they are also pinned: neither
-// the project's configuration nor its own can switch them off.
-import type { Agent, AgentInput, AgentPlan, HookDoor } from '../agent.ts';
+// agents/codex/codex.ts: Codex CLI. Its hooks are commands in a file that it cannot change and that pins them: neither the
+// project's configuration nor its own can disable them.
+import type { Agent, AgentInput, AgentPlan, HookListener } from '../agent.ts';
 import { driveCodex } from './reader.ts';
 import { readHook } from './tools.ts';
 import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
@@ -24,7 +24,7 @@ export const codex: Agent = {
     {
       kind: 'api-key',
       title: 'API key of the OpenAI platform',
-      how: 'Make one at https://platform.openai.com/api-keys. It is paid by use.',
+      how: 'Create one at https://platform.openai.com/api-keys. It is billed by usage.',
       found: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
       secret: {
         host: 'api.openai.com',
@@ -75,7 +75,7 @@ function plan(input: AgentInput): AgentPlan {
       ...input.program,
       ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
       '--dangerously-bypass-approvals-and-sandbox',
-      // Plugins are fetched from GitHub; a terminal could be typed into without any hook seeing it.
+      // Plugins are fetched from GitHub. Input to a running terminal would reach it without any hook.
       '--disable',
       'plugins',
       '--disable',
@@ -87,23 +87,23 @@ function plan(input: AgentInput): AgentPlan {
     ],
     env: {
       CODEX_HOME: `${input.home}/.codex`,
-      // What a hook refuses it would print whole, besides telling the model.
+      // Otherwise it prints the whole refused call, in addition to telling the model.
       RUST_LOG: 'error,codex_core::tools::router=off',
     },
     files: input.hooks === null ? [] : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks) }],
-    // The directory must be there; and nobody is there to say that the project is trusted.
+    // The directory must exist, and no user is there to trust the project.
     homeFiles: [
       { path: '.codex/config.toml', content: `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n` },
     ],
   };
 }
 
-/** As TOML. On the command line they are stronger than every file. */
+/** As TOML. On the command line they override every file. */
 function settings({ signIn, endpoint }: AgentInput): string[] {
   const quiet = ['analytics.enabled=false', 'check_for_update_on_startup=false', 'feedback.enabled=false'];
   if (endpoint === null) return quiet;
   const base = `${endpoint}${signIn?.kind === 'login' ? '/backend-api/codex' : '/v1'}`;
-  // A provider of our own: the built-in one tries other ways to its host first, and wants to see a key.
+  // A provider of our own: the built-in one first tries other ways to its host, and requires a key.
   return [
     ...quiet,
     'model_provider="ags"',
@@ -111,21 +111,21 @@ function settings({ signIn, endpoint }: AgentInput): string[] {
   ];
 }
 
-function requirements(door: HookDoor): string {
+function requirements(listener: HookListener): string {
   const hooks = TOOL_HOOKS.map((event) =>
     [
       `[[hooks.${event}]]`,
       ...(event === 'Stop' ? [] : ['matcher = "*"']),
       `[[hooks.${event}.hooks]]`,
       'type = "command"',
-      `command = ${quote(toolHookCommand(door, event))}`,
+      `command = ${quote(toolHookCommand(listener, event))}`,
       `timeout = ${AGENT_HOOK_SECONDS}`,
     ].join('\n'),
   );
   return ['allow_managed_hooks_only = true', '[features]\nhooks = true', ...hooks, ''].join('\n\n');
 }
 
-/** A basic string of TOML: JSON's is one, but for DEL. */
+/** A TOML basic string. A JSON string is one, except for DEL. */
 function quote(text: string): string {
   return JSON.stringify(text).replaceAll('\u007F', '\\u007F');
 }

@@ -1,4 +1,4 @@
-// agents/codex/reader.ts: what Codex CLI prints, in our words. A call that a hook refuses is not among it.
+// agents/codex/reader.ts: turns the output of Codex CLI into events. Calls that a hook refused are not in it.
 import type { Action, AgentEvent } from '../../protocol/agent-event.ts';
 import type { AgentDriver, AgentIo } from '../agent.ts';
 import { plainCommand } from './tools.ts';
@@ -21,7 +21,7 @@ function createReader(emit: (event: AgentEvent) => void): LineReader {
   let lastError = '';
   const open = new Map<string, number>();
 
-  /** One item may write several files: each is a call of its own. */
+  /** One item may write several files; each becomes its own call. */
   const callId = (id: string, at: number): string => (at === 0 ? id : `${id}.${at}`);
   const startCalls = (id: string, calls: readonly Call[]): void => {
     if (open.has(id)) return;
@@ -61,7 +61,7 @@ function createReader(emit: (event: AgentEvent) => void): LineReader {
         if (type === 'item.completed') emit({ type: 'agent.thought', text });
         return true;
       case 'error':
-        // A warning: the turn goes on.
+        // A warning: the turn continues.
         emit({ type: 'agent.printed', stream: 'stderr', text });
         return true;
       case 'command_execution':
@@ -109,7 +109,7 @@ function createReader(emit: (event: AgentEvent) => void): LineReader {
         case 'error': {
           const message = textOf(json, 'message') ?? '';
           lastError = message;
-          // The last of them comes again with the end of the turn.
+          // The end of the turn repeats the last of them.
           if (message.startsWith('Reconnecting')) emit({ type: 'agent.waited', why: message });
           return true;
         }

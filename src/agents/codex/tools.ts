@@ -1,9 +1,9 @@
-// agents/codex/tools.ts: the tools of Codex CLI, in our words.
+// agents/codex/tools.ts: turns tool calls of Codex CLI into actions.
 import type { Action } from '../../protocol/agent-event.ts';
 import { rawInput, textOf } from '../json.ts';
 import { readToolHook } from '../tool-hook.ts';
 
-/** As its hooks name them. One call of apply_patch writes several files. */
+/** Tool names are those of its hooks. One call of apply_patch may write several files. */
 export function actionsOf(tool: string, input: unknown): readonly Action[] {
   const command = textOf(input, 'command', 'cmd');
   if (command !== null && tool === 'Bash') return [{ kind: 'command', command }, ...writesOf(command)];
@@ -18,8 +18,8 @@ const MOVE = /^\s*\*\*\* Move to:(.*)$/i;
 const CHANGES = { add: 'write', update: 'edit', delete: 'delete' } as const;
 
 /**
- * The files of a patch, each with its part of it. Headers are read as generously as Codex itself reads them: a line too many that
- * counts as one costs a question, one too few would be a file that no hook is asked about.
+ * The files of a patch, each with its part. Headers are parsed as leniently as Codex does: a line too many costs one more
+ * question, a line too few would be a file that no hook sees.
  */
 export function writesOf(patch: string): Action[] {
   const parts: { path: string; change: 'write' | 'edit' | 'delete'; lines: string[] }[] = [];
@@ -44,7 +44,7 @@ export function writesOf(patch: string): Action[] {
   }));
 }
 
-/** "/bin/bash -lc 'cat a'": what it was asked to run. */
+/** The command inside "/bin/bash -lc 'cat a'". */
 export function plainCommand(command: string): string {
   const script = /^\S*\/(?:ba|da|z)?sh -l?c ([^]+)$/.exec(command)?.[1];
   return script === undefined ? command : (unquoted(script) ?? script);
@@ -52,7 +52,7 @@ export function plainCommand(command: string): string {
 
 const PARTS = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)/gy;
 
-/** One word of a shell: quoted as a whole, or in parts of either kind. null: it is more than one, or none. */
+/** One shell word, quoted as a whole or in parts. null: more than one word, or none. */
 function unquoted(word: string): string | null {
   let [plain, end] = ['', 0];
   for (const [part, single, double, escaped, bare] of word.matchAll(PARTS)) {

@@ -1,7 +1,7 @@
-// agents/demo/demo.ts: a scripted agent that needs no key and no account. For newcomers, for the demo, for tests.
+// agents/demo/demo.ts: a scripted agent without key or account, for newcomers, the demo and tests.
+import { perlProgram } from '../../lib/perl.ts';
 import type { GateRequest } from '../../protocol/hook.ts';
 import type { Action } from '../../protocol/agent-event.ts';
-import { DEMO } from '../demo-script.ts';
 import { readEventLines } from '../event-lines.ts';
 import type { Agent } from '../agent.ts';
 
@@ -18,7 +18,7 @@ export const demo: Agent = {
   resumes: true,
   readHook,
   plan: (input) => ({
-    // In a terminal the goal cannot be on the standard input.
+    // In a terminal, standard input is not free for the goal.
     argv:
       input.mode === 'headless'
         ? ['perl', SCRIPT, input.session ?? input.newSession, shellWords(input.hooks?.command ?? [])]
@@ -32,13 +32,13 @@ export const demo: Agent = {
             shellWords(input.hooks?.command ?? []),
           ],
     env: {},
-    files: [{ to: SCRIPT, content: DEMO }],
+    files: [{ to: SCRIPT, content: perlProgram('agents/demo/demo.pl') }],
     homeFiles: [],
   }),
   drive: readEventLines,
 };
 
-/** Its hooks speak our own words already. */
+/** Its hook requests already have the form of ags. */
 function readHook(event: string, json: unknown): GateRequest | null {
   if (event !== 'before' && event !== 'after' && event !== 'stop') return null;
   if (typeof json !== 'object' || json === null) return null;

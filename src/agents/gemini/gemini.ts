@@ -1,15 +1,15 @@
 // agents/gemini/gemini.ts: Gemini CLI.
-// Its file in /etc counts only if every directory above it belongs to root, which nothing inside a sandbox does: a file there would
-// be passed over without a word, and the hooks with it. So they stand in the settings of its home, which are written anew
-// before it starts and read once. A project's own settings are not loaded with --skip-trust; the rest is in env.
-import type { Agent, AgentInput, AgentPlan, HookDoor } from '../agent.ts';
+// It reads its file in /etc only if root owns every directory above it, which is never so inside a sandbox: it would silently ignore
+// the file and its hooks. So hooks are in the settings of its home, which ags rewrites before each start and which it reads once.
+// With --skip-trust it does not load a project's own settings; variables set the rest.
+import type { Agent, AgentInput, AgentPlan, HookListener } from '../agent.ts';
 import { createGeminiReader } from './reader.ts';
 import { readHookAs } from './tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
 import { numberOf, parseObject, textOf } from '../json.ts';
 import { driveLines } from '../line-driver.ts';
 
-/** As Claude Code calls them. */
+/** The names of the same hooks in Claude Code. */
 const HOOKS = { BeforeTool: 'PreToolUse', AfterTool: 'PostToolUse', AfterAgent: 'Stop' };
 
 export const gemini: Agent = {
@@ -40,7 +40,7 @@ export const gemini: Agent = {
     {
       kind: 'login',
       title: 'Log-in with a Google account',
-      how: 'Choose "Sign in with Google": a page opens in your browser and gives a code to paste.',
+      how: 'Choose "Sign in with Google": a page opens in your browser and shows a code to paste.',
       found: [],
       secret: {
         host: 'cloudcode-pa.googleapis.com',
@@ -64,7 +64,7 @@ export const gemini: Agent = {
         refresh: {
           url: 'https://oauth2.googleapis.com/token',
           clientId: '681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com',
-          // Published with the program, as that of every installed application.
+          // Published with the program, like that of every installed application.
           more: { client_secret: ['GOCSPX', '4uHgMPm', '1o7Sk', 'geV6Cu5clXFsxl'].join('-') },
         },
       },
@@ -93,9 +93,9 @@ function plan(input: AgentInput): AgentPlan {
     ],
     env: {
       GEMINI_CLI_NO_RELAUNCH: 'true',
-      // With it, the token is taken from its variable and not from a file.
+      // With it, the token comes from its variable and not from a file.
       ...(input.signIn?.kind === 'login' ? { GOOGLE_GENAI_USE_GCA: 'true' } : {}),
-      // What the home holds of an earlier turn, and files named .env, decide nothing: a variable that is set stays.
+      // Variables that are set take precedence over .env files and leftovers of earlier turns in the home.
       GEMINI_CLI_HOME: input.home,
       GEMINI_RESTRICTED_MODE: 'false',
       GEMINI_CLI_TRUSTED_FOLDERS_PATH: TRUSTED,
@@ -141,9 +141,9 @@ function readLogin(text: string): { access: string; refresh: string | null; expi
   return { access, refresh: textOf(tokens, 'refresh_token'), expiresAtMs: numberOf(tokens, 'expiry_date') };
 }
 
-/** A hook can be switched off by its name, so nobody knows it beforehand. */
-function hookOf(door: HookDoor, event: string, unknown: string): object {
-  const command = hookCommand(door, event);
+/** A hook can be disabled by its name, so the name is unpredictable. */
+function hookOf(listener: HookListener, event: string, unknown: string): object {
+  const command = hookCommand(listener, event);
   return {
     ...(event === 'AfterAgent' ? {} : { matcher: '.*' }),
     hooks: [{ type: 'command', name: `${event}-${unknown}`, command, timeout: AGENT_HOOK_SECONDS * 1000 }],

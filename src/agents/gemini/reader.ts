@@ -1,11 +1,11 @@
-// agents/gemini/reader.ts: what Gemini CLI prints, in our words.
+// agents/gemini/reader.ts: turns the output of Gemini CLI into events.
 import type { AgentEvent } from '../../protocol/agent-event.ts';
 import { actionOf } from './tools.ts';
 import { REFUSED } from '../hook-command.ts';
 import { cut, numberOf, parseObject, textOf, within, type Json } from '../json.ts';
 import { causeOf, type Finished, type LineReader } from '../line-driver.ts';
 
-/** On stderr, also when all is well, and what stands in the result of a call as well. */
+/** Lines of stderr that appear on success too, or that repeat the result of a call. */
 const CHATTER =
   /^(YOLO mode is enabled|Warning: (256-color|True color)|Loaded cached credentials|Data collection is disabled|Error executing tool |Refused by a hook\.|(\[WARNING\] )?Hook(\(s\)| execution) )/;
 
@@ -13,7 +13,7 @@ export function createGeminiReader(emit: (event: AgentEvent) => void): LineReade
   let said = '';
   let lastWord = '';
   let failure: string | null = null;
-  // A message comes in pieces.
+  // A message arrives in pieces.
   const speak = (): void => {
     if (said !== '') emit({ type: 'agent.said', text: said });
     if (said !== '') lastWord = said;
@@ -66,7 +66,7 @@ export function createGeminiReader(emit: (event: AgentEvent) => void): LineReade
             emit({ type: 'agent.finished', ok: true, ...(lastWord === '' ? {} : { text: lastWord }) });
             return true;
           }
-          // The exit code will tell what kind of error it was.
+          // The exit code tells the kind of error.
           const error = within(json, 'error');
           failure = plainMessage(textOf(error, 'message') ?? 'it gave no reason');
           return true;
@@ -97,14 +97,14 @@ function resultOf(json: Json): {
   return { outcome: refused ? 'refused' : 'failed', ...kept };
 }
 
-/** A command that failed without a word, and one that it would not run, count as successes of the tool. */
+/** A command that failed silently, and one that Gemini CLI refused to run, are successes of the tool. */
 function successOf(output: string): { outcome: 'done' | 'failed' | 'refused'; exitCode?: number } {
   const code = /^Command exited with code: (\d{1,3})$/.exec(output)?.[1];
   if (code !== undefined) return { outcome: 'failed', exitCode: Number(code) };
   return { outcome: output.startsWith('Blocked: command substitution detected') ? 'refused' : 'done' };
 }
 
-/** '[API Error: {"error":{"message":"..."}}]': only what it says. */
+/** The message inside '[API Error: {"error":{"message":"..."}}]'. */
 function plainMessage(text: string): string {
   const json = /^\[API Error: (\{.*\})\]$/s.exec(text)?.[1];
   return textOf(within(parseObject(json ?? ''), 'error'), 'message') ?? text;

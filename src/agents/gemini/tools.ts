@@ -1,4 +1,4 @@
-// agents/gemini/tools.ts: the tools of Gemini CLI, and of Qwen Code, which comes from it, in our words.
+// agents/gemini/tools.ts: turns tool calls of Gemini CLI, and of its fork Qwen Code, into actions.
 import type { Action } from '../../protocol/agent-event.ts';
 import type { ReadHook } from '../agent.ts';
 import { asObject, cut, listOf, rawInput, textOf } from '../json.ts';
@@ -39,13 +39,13 @@ export function actionOf(tool: string, input: unknown): Action {
   }
 }
 
-/** With the events of Claude Code's hooks; `names`: what they are called here. */
+/** Reads hooks with the JSON of Claude Code's; `names` maps event names. */
 export function readHookAs(names: Readonly<Record<string, string>>): ReadHook {
   const read = readToolHook((tool, input) => [actionOf(tool, input)]);
   return (event, json) => read(Object.hasOwn(names, event) ? (names[event] ?? '') : '', json);
 }
 
-/** What is shown of the content of a message's part: text, or a list of parts that have one. */
+/** The text of a message's part: a string, or a list of parts with text. */
 export function outputOf(content: unknown): string {
   if (typeof content === 'string') return cut(content);
   return cut(

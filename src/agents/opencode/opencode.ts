@@ -1,7 +1,7 @@
 // agents/opencode/opencode.ts: opencode.
 // Its hooks are plugins: code in its own process. A plugin of the project, or one that an earlier turn left in the home, could undo
-// ours, so with hooks no place counts that the agent can write: its configuration directory is one of ours, the home it looks for
-// one in is ours too, and with a plugin in the project it is not started. As that directory cannot be written, opencode does
+// ours. So with hooks, opencode uses no directory that the agent can write: its configuration directory is ours, the home it
+// searches for one is ours too, and it does not start if the project has a plugin. As that directory is read-only, opencode does
 // not try to install anything into it either.
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { driveLines } from '../line-driver.ts';
@@ -10,10 +10,10 @@ import { createOpencodeReader } from './reader.ts';
 import { readHook } from './tools.ts';
 
 interface Provider {
-  /** opencode's own name for it. */
+  /** opencode's name for it. */
   readonly id: string;
   readonly host: string;
-  /** Of the API, below the host. */
+  /** Path of the API on the host. */
   readonly path: string;
   readonly env: string;
   readonly header: string;
@@ -90,7 +90,7 @@ export const opencode: Agent = {
   drive: (io) => driveLines(io, createOpencodeReader),
 };
 
-/** Ours; `opencode/` below it holds what opencode reads. */
+/** Ours; opencode reads the `opencode/` below it. */
 const CONFIG_HOME = '/etc/opencode-ags';
 
 function plan(input: AgentInput): AgentPlan {
@@ -126,10 +126,10 @@ function plan(input: AgentInput): AgentPlan {
         : [
             { to: `${CONFIG_HOME}/opencode/plugin/gate.js`, content: gatePlugin(input.hooks.url, input.home) },
             { to: `${CONFIG_HOME}/start`, content: START },
-            // It ends at once if it has to write this one and cannot.
+            // It exits at once if it needs to write this file and cannot.
             { to: `${CONFIG_HOME}/opencode/.gitignore`, content: '*\n' },
           ],
-    // It believes that what it would install is there.
+    // Makes it believe that its packages are installed.
     homeFiles:
       input.hooks === null
         ? [
@@ -153,7 +153,7 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
     autoupdate: false,
     share: 'disabled',
     snapshot: false,
-    // Where the project's configuration is not read, its instructions still are.
+    // Without the project's configuration, its instructions are still read.
     ...(input.hooks === null
       ? {}
       : { instructions: ['AGENTS.md', 'CLAUDE.md'].map((name) => `${input.project}/${name}`) }),

@@ -1,8 +1,8 @@
-// agents/opencode/plugin.ts: the plugin that lets opencode ask our hooks. It runs in opencode's own process, inside.
-// Invariant: a call goes on only if the answer was {"allow":true}; whatever else comes, or does not come, refuses it.
+// agents/opencode/plugin.ts: the plugin through which opencode asks the hooks. It runs in opencode's own process, inside.
+// Invariant: a call continues only after the answer {"allow":true}; any other answer, or none, refuses it.
 import { REFUSED } from '../hook-command.ts';
 
-/** Spelt so that nobody takes this file for a module of another kind. `home`: what commands get back of the environment that opencode alone should have. */
+/** Spelt so that tools do not take this text for a module. Commands get the XDG_CONFIG_HOME of `home` back; ours is for opencode only. */
 export function gatePlugin(url: string, home: string): string {
   return `const ask = globalThis.fetch;
 const url = ${JSON.stringify(url)};
@@ -36,8 +36,8 @@ EXPORT const gatePlugin = async () => ({
 }
 
 /**
- * Started in place of opencode. Whatever its switches say, it also imports the plugins that it finds from the project upwards: code
- * in the process that asks the hooks. As it looks for them once, when it starts, it is not started if there are any.
+ * Started in place of opencode. opencode also imports plugins that it finds from the project upwards, whatever its options: code
+ * in the process that asks the hooks. It looks for them once, at its start, so it is not started if there are any.
  */
 export const START = `refuse() {
   echo "opencode would load $1 into its own process, where it could undo the hooks. Remove it, or run without hooks." >&2

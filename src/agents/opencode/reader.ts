@@ -1,4 +1,4 @@
-// agents/opencode/reader.ts: what opencode prints, in our words.
+// agents/opencode/reader.ts: turns the output of opencode into events.
 import type { AgentEvent } from '../../protocol/agent-event.ts';
 import { REFUSED } from '../hook-command.ts';
 import { cut, numberOf, textOf, within, type Json } from '../json.ts';
@@ -62,7 +62,7 @@ export function createOpencodeReader(emit: (event: AgentEvent) => void): LineRea
           return false;
       }
     },
-    // Nothing of its own says that it is done.
+    // opencode itself prints no end of the turn.
     ended(code, errors) {
       if (failure !== null) return failure;
       if (code === 0) return { type: 'agent.finished', ok: true, ...(lastWord === '' ? {} : { text: lastWord }) };
@@ -71,7 +71,7 @@ export function createOpencodeReader(emit: (event: AgentEvent) => void): LineRea
   };
 }
 
-/** A call is told of once it is over. */
+/** opencode reports a call only after it has ended. */
 function onTool(part: Json, emit: (event: AgentEvent) => void): boolean {
   const [tool, id] = [textOf(part, 'tool'), textOf(part, 'callID')];
   const state = within(part, 'state');

@@ -1,4 +1,4 @@
-// agents/opencode/tools.ts: the tools of opencode, in our words.
+// agents/opencode/tools.ts: turns tool calls of opencode into actions.
 import type { Action } from '../../protocol/agent-event.ts';
 import type { ReadHook } from '../agent.ts';
 import { writesOf } from '../codex/tools.ts';
@@ -34,7 +34,7 @@ export function actionsOf(tool: string, input: unknown): Action[] {
   }
 }
 
-/** As our plugin asks. Before a call: one that cannot be understood is asked about all the same. After it: only if it wrote. */
+/** Reads requests of our plugin. Before a call: hooks also judge calls that cannot be parsed. After a call: only if it wrote. */
 export const readHook: ReadHook = (event, json) => {
   if (event !== 'before' && event !== 'after') return null;
   const tool = textOf(json, 'tool') ?? '';

@@ -1,6 +1,6 @@
-// agents/qwen/qwen.ts: Qwen Code. It comes from Gemini CLI and prints its events as Claude Code does.
-// Its system file has the last word on `disableAllHooks`, so that must stand there; two variables would switch hooks off as well.
-// The launcher of its package runs an update that it finds in the home, so the program behind it is called.
+// agents/qwen/qwen.ts: Qwen Code, a fork of Gemini CLI that prints events like Claude Code.
+// Its system settings have the last word on `disableAllHooks`, so the key must be there; two variables would disable hooks as well.
+// The launcher of its package runs an update that it finds in the home, so ags calls the program behind it.
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { actionOf } from '../gemini/tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
@@ -8,7 +8,7 @@ import { driveLines } from '../line-driver.ts';
 import { createQwenReader } from './reader.ts';
 import { readToolHook, TOOL_HOOKS } from '../tool-hook.ts';
 
-/** Whoever speaks chat completions will do. By host, as a sign-in names it. */
+/** Any provider of chat completions works. By host, as in a sign-in. */
 const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =
   {
     'dashscope-intl.aliyuncs.com': {
@@ -96,7 +96,7 @@ function plan(input: AgentInput): AgentPlan {
       QWEN_CODE_SYSTEM_SETTINGS_PATH: SYSTEM_SETTINGS,
       QWEN_CODE_SYSTEM_DEFAULTS_PATH: '/etc/qwen-code/system-defaults.json',
       QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
-      // A variable that is set is not taken from a file named .env.
+      // A variable that is set is not read from a .env file.
       QWEN_CODE_SAFE_MODE: '0',
       QWEN_CODE_SIMPLE: '0',
       QWEN_CODE_RELAUNCH_ARGS: '',
@@ -114,7 +114,7 @@ function plan(input: AgentInput): AgentPlan {
 
 function settings({ hooks, mode }: AgentInput): object {
   return {
-    // Commands of a turn without a person need no terminal; in one, some were said to be hung up that had come to their end.
+    // Headless commands need no terminal; in one, some finished commands were reported as hung up.
     ...(mode === 'headless' ? { tools: { shell: { enableInteractiveShell: false } } } : {}),
     general: { enableAutoUpdate: false, checkForUpdates: false },
     privacy: { usageStatisticsEnabled: false },

@@ -1,4 +1,4 @@
-// agents/qwen/reader.ts: what Qwen Code prints, in our words. The lines are those of Claude Code, as far as it goes.
+// agents/qwen/reader.ts: turns the output of Qwen Code into events. Its lines are mostly those of Claude Code.
 import type { AgentEvent } from '../../protocol/agent-event.ts';
 import { actionOf, outputOf } from '../gemini/tools.ts';
 import { REFUSED } from '../hook-command.ts';
@@ -8,7 +8,7 @@ import { brokenOff, causeOf, type Finished, type LineReader } from '../line-driv
 export function createQwenReader(emit: (event: AgentEvent) => void): LineReader {
   const used = { inputTokens: 0, outputTokens: 0 };
   return {
-    // Those with "node": of Node itself, as there is a proxy in the environment.
+    // Lines with "node" come from Node itself, because the environment names a proxy.
     chatter: /^(YOLO mode is enabled|Warning: |\(node:\d+\) \[UNDICI-EHPA\]|\(Use `node --trace-warnings )/,
     object(json) {
       switch (textOf(json, 'type') ?? '') {
@@ -21,7 +21,7 @@ export function createQwenReader(emit: (event: AgentEvent) => void): LineReader 
         case 'assistant': {
           const message = within(json, 'message');
           const known = listOf(message['content']).every((part) => onPart(part, emit));
-          // The sum in the result counts earlier turns of the session too.
+          // The total in the result includes earlier turns of the session.
           const usage = message['usage'];
           used.inputTokens += numberOf(usage, 'input_tokens') ?? 0;
           used.outputTokens += numberOf(usage, 'output_tokens') ?? 0;

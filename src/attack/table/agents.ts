@@ -1,6 +1,6 @@
-// attack/table/agents.ts: what an agent leaves for other agents and editors of the user, which start programs that a file names. See
-// attack.ts and table-git.ts. Spellings count: some file systems do not tell them apart.
-import type { RoadAttack } from './attack.ts';
+// attack/table/agents.ts: files that an agent leaves for the user's other agents and editors, which start programs that such files name.
+// See attack.ts and table-git.ts. Other spellings count too: some file systems do not tell them apart.
+import type { GitAttack } from './attack.ts';
 
 const sh = String.raw;
 
@@ -21,7 +21,7 @@ const SETTINGS = [
   'tools/pyvenv.cfg',
 ];
 
-export const AGENT_ATTACKS: readonly RoadAttack[] = [
+export const AGENT_ATTACKS: readonly GitAttack[] = [
   {
     id: 'merge-agent-settings',
     area: 'merge',

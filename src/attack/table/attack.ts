@@ -1,6 +1,6 @@
-// attack/table/attack.ts: one attempt to break out, as data: what is tried, how, and the only answers that mean it failed. One table
-// of them (table.ts) is what `ags doctor --attack` runs, what the tests of every backend run, and what SECURITY.md names.
-// Invariant: silence is not success. An attempt that gives no answer, or one that is not listed, counts as a breach.
+// attack/table/attack.ts: one attempt to break out, as data: what is tried, how, and the only answers that mean it failed. `ags doctor
+// --attack` and the tests of every backend run the table of all attempts (table.ts), and SECURITY.md names them.
+// Invariant: silence is not success. No answer, or one that is not listed, counts as a breach.
 
 export const AREAS = {
   filesystem: 'Files',
@@ -18,14 +18,14 @@ export const AREAS = {
 export type Area = keyof typeof AREAS;
 
 interface Attempt {
-  /** Its name for ever: SECURITY.md and reports name it. */
+  /** Never changes: SECURITY.md and reports name it. */
   readonly id: string;
   readonly area: Area;
-  /** What is tried, in words: "make a block device". */
+  /** The attempt in words: "make a block device". */
   readonly what: string;
-  /** Numbers of our list of attacks (A1), published flaws and names of the class. Of a flaw, what is tried here is its kind alone. */
+  /** Numbers of our list of attacks (A1), published flaws, and names of the class. An attempt tries the kind of a flaw, not the flaw itself. */
   readonly references: readonly string[];
-  /** The best that can be said of it: refused, or possible up to a bound. Refused if not given. */
+  /** The best possible verdict; without it: refused. "limited": possible up to a bound. */
   readonly best?: 'limited';
 }
 
@@ -35,61 +35,61 @@ export interface Attack extends Attempt {
   readonly perl: string;
   /** Every line of the answer must be one of these. A line may begin with a label: "/dev/sda = ENOENT". */
   readonly expect: readonly string[];
-  /** Whole lines that mean the same where an engine has built the sandbox. */
+  /** Whole lines that are accepted too in a container. */
   readonly inContainer?: RegExp;
-  /** Why it says nothing over an image: what is tried is there by the image's own making. */
+  /** Why the attempt proves nothing over an image: the image itself contains what is tried. */
   readonly notOverImage?: string;
-  /** Makes sense only with hosts that rules allow, names that lead astray and a secret (attacked-network.ts); with a service of ours; or with an engine inside. */
+  /** Requirements: allowed hosts, misleading names and a secret (attacked-network.ts); a service of ours; or nested Docker. */
   readonly needs?: 'origin' | 'services' | 'engine';
 }
 
-/** What the user does with the work of an agent that prepared it for this moment. */
-export interface RoadAttack extends Attempt {
-  /** For sh, in the agent's workspace. `$RAN` is a directory of the host: whatever appears there was run or written by the host. */
+/** An attempt on the user who processes an agent's work. */
+export interface GitAttack extends Attempt {
+  /** For sh, in the agent's workspace. `$RAN` is a directory of the host: a file there shows that the host ran or wrote something. */
   readonly sh: string;
-  /** What went wrong, in words; empty when the attack failed as it must. */
+  /** Sentences about what went wrong; empty if the attack failed as it must. */
   readonly judge: (after: Aftermath) => readonly string[];
 }
 
-/** How the user's repository stands when the work was brought out, looked at and merged. */
+/** The user's repository after the work was brought out, shown and merged. */
 export interface Aftermath {
   /** Names in the directory that nothing may write to. */
   readonly ran: readonly string[];
-  /** What of the user's own, besides the branch of the task, is not as it was. */
+  /** Changes in the user's own files and refs, besides the branch of the task. */
   readonly changed: readonly string[];
-  /** Of the commit on the branch of the task: "mode type id\tpath". */
+  /** The tree on the branch of the task: "mode type id\tpath". */
   readonly tree: readonly string[];
-  /** The difference that was shown, as text. */
+  /** The diff as shown. */
   readonly diff: string;
-  /** Commits between the base and the branch of the task, by their first lines. */
+  /** Subjects of the commits between the base and the branch of the task. */
   readonly commits: readonly string[];
-  /** What a merge without further words took, and what it left to be named. */
+  /** The files that a merge without options took, and those it left out. */
   readonly merged: readonly string[];
   readonly left: readonly string[];
-  /** Of the files in the user's project afterwards: "mode links path". */
+  /** Files in the user's project afterwards: "mode links path". */
   readonly files: readonly string[];
 }
 
-/** A program that takes more than it was given, in a sandbox of its own with small limits. */
+/** A program that exceeds its limits, in its own sandbox with small limits. */
 export interface GreedAttack extends Attempt {
-  /** As the configuration names them. */
+  /** With the names of the configuration. */
   readonly limits: Readonly<Record<string, string>>;
-  /** Prints "got it" if nothing has stopped it, and "refused" with the error by which it saw that more was refused. */
+  /** Prints "got it" if nothing stopped it, and "refused" with the error if more was refused. */
   readonly perl: string;
-  /** All that may have ended it. Whatever else did has shown nothing of the limit. */
+  /** Everything that may have stopped it. Any other end proves nothing about the limit. */
   readonly heldBy: {
     /** Errors that the program itself may see. */
     readonly refused?: readonly string[];
-    /** Limits for which it is ended, as the words that name them: "limits.disk". */
+    /** Limits that may end it, by the words that name them: "limits.disk". */
     readonly ended?: readonly string[];
-    /** Or by the kernel; on another machine without a word, because nobody can tell there for what it was killed. */
+    /** The kernel may kill it. On a remote machine the reason stays unknown. */
     readonly killed?: boolean;
-    /** What an interpreter says that ends by itself for it. */
+    /** The last output of an interpreter that ends by itself because of the limit. */
     readonly lastWords?: string;
   };
 }
 
-export type AnyAttack = Attack | RoadAttack | GreedAttack;
+export type AnyAttack = Attack | GitAttack | GreedAttack;
 
 /** What the programs must know about the host: places and numbers, never the secrets themselves. */
 export interface Places {
@@ -118,34 +118,34 @@ export interface Places {
   readonly IPC_KEY: string;
   /** Name of a POSIX message queue, without the slash. */
   readonly QUEUE: string;
-  /** A process of the host that belongs to the user whom the sandbox runs as. */
+  /** A process of the host that belongs to the user that the sandbox runs as. */
   readonly VICTIM: string;
   readonly HOSTNAME: string;
   /** Names of variables that the configuration gives to every sandbox, separated by blanks. */
   readonly VARIABLES: string;
-  /** Places that the configuration shows, separated by blanks. */
+  /** Paths that the configuration mounts, separated by blanks. */
   readonly SHOWN: string;
-  /** Off: there is no door, and finding none is no breach. */
+  /** Off: there is no listener, and finding none is no breach. */
   readonly NETWORK: 'on' | 'off';
-  /** Ports inside: of the proxy, of the name service, of the doors at the addresses of names, and of the endpoints of secrets. */
-  readonly DOOR: string;
+  /** Ports inside: the proxy, the name service, the listeners at the addresses of names, and the endpoints of secrets. */
+  readonly LISTENER: string;
   readonly NAMES: string;
-  readonly TLS_DOOR: string;
-  readonly WEB_DOOR: string;
+  readonly TLS_LISTENER: string;
+  readonly WEB_LISTENER: string;
   readonly ENDPOINT: string;
-  /** A host that a rule allows, over HTTP on a port: it sends back what it was sent. Empty: there is none. */
+  /** An allowed host, over HTTP on a port, that echoes what it receives. Empty: there is none. */
   readonly ECHO: string;
   /** The port of the host that the secret is for. */
   readonly SECURE: string;
-  /** The address of a service of ours, which runs what it is sent (table-services.ts). Empty: there is none. */
+  /** The address of a service of ours, which runs what it receives (table-services.ts). Empty: there is none. */
   readonly SERVICE: string;
-  /** Where an engine of the task's own is asked. Empty: there is none. */
+  /** The address of nested Docker. Empty: there is none. */
   readonly ENGINE: string;
-  /** The domain below which names lead where no sandbox may go (see origin.ts). */
+  /** The domain whose names lead where no sandbox may go (see origin.ts). */
   readonly DOMAIN: string;
 }
 
-/** The lines that are no listed answer; empty when the attack failed as it must. */
+/** The lines that are not listed answers; empty if the attack failed as it must. */
 export function breaches(attack: Attack, answer: string, inContainer = false): string[] {
   const lines = answer.split('\n').filter((line) => line !== '');
   if (lines.length === 0) return ['(no answer)'];
@@ -156,5 +156,11 @@ export function breaches(attack: Attack, answer: string, inContainer = false): s
   );
 }
 
-/** Where they are in every sandbox. */
-export const DOORS = { DOOR: '3128', NAMES: '53', TLS_DOOR: '443', WEB_DOOR: '80', ENDPOINT: '3129' } as const;
+/** Ports in every sandbox. */
+export const LISTENERS = {
+  LISTENER: '3128',
+  NAMES: '53',
+  TLS_LISTENER: '443',
+  WEB_LISTENER: '80',
+  ENDPOINT: '3129',
+} as const;

@@ -1,10 +1,10 @@
-// attack/table/attacked-network.ts: what the network of an attacked sandbox has besides the user's own rules: hosts of ours, allowed in each of
-// the ways there are, secrets for some of them, and a proxy in between.
+// attack/table/attacked-network.ts: what the attacked sandbox's network has besides the user's own rules: hosts of ours, allowed in every
+// possible way, secrets for some of them, and a proxy in between.
 import type { SecretRule, UpstreamProxy } from '../../protocol/network.ts';
 import { DOMAIN, type Origin } from './origin.ts';
 
 export interface AttackedNetwork {
-  /** As a user writes them. */
+  /** In the notation of the configuration. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly addresses: readonly string[];
@@ -13,21 +13,21 @@ export interface AttackedNetwork {
   readonly upstreams: readonly UpstreamProxy[];
 }
 
-/** Variables of ags itself that hold the value of the secret, and the user and password of the proxy. */
+/** Variables of ags itself with the value of the secret, and with user and password of the proxy. */
 export const SECRET_VARIABLE = 'AGS_ATTACK_SECRET';
 export const PROXY_VARIABLE = 'AGS_ATTACK_PROXY';
 
-/** `loopbackPort`: where names may lead that lead astray. */
+/** `loopbackPort`: where misleading names lead. */
 export function attackedNetwork(origin: Origin, loopbackPort: number): AttackedNetwork {
   return {
     allow: [
       `echo.${DOMAIN}:${origin.port}`,
       ...(loopbackPort === origin.port ? [] : [`*.${DOMAIN}:${loopbackPort}`]),
       `ags-attack-bare:${loopbackPort}`,
-      // Passed through as it is; and in clear.
+      // Passed through unread: with TLS, and in clear.
       `tunnel.${DOMAIN}`,
       `http://tunnel.${DOMAIN}`,
-      // Looked into: TLS is ended, and requests are judged one by one.
+      // Inspected: TLS ends at the gateway, which decides about each request.
       `inspected.${DOMAIN}/open/*`,
       `GET looked-into.${DOMAIN}:${origin.securePort}/open/*`,
       `GET secret.${DOMAIN}:${origin.port}/open/*`,

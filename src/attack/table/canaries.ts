@@ -1,11 +1,11 @@
-// attack/table/canaries.ts: what there is to steal and to break outside: servers, memory, a process and files, each of which notices when it is
-// touched.
-// Invariant: every secret holds the same random word, so that one look at all output tells whether any of them leaked.
+// attack/table/canaries.ts: targets outside the sandbox: servers, memory, a process and files, each of which notices when it is touched.
+// Invariant: every secret contains the same random word, so that one search of all output shows whether any of them leaked.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { perlProgram } from '../../lib/perl.ts';
 import type { Places } from './attack.ts';
 
 type Found = Pick<
@@ -24,7 +24,7 @@ type Found = Pick<
 
 export interface Canaries extends AsyncDisposable {
   readonly places: Found;
-  /** Everything that came to the servers and the process since the beginning, in words. */
+  /** A sentence for everything that reached the servers and the process since the start. */
   noticed(): string[];
 }
 
@@ -32,7 +32,7 @@ export function secretWord(): string {
   return `CANARY-${randomBytes(8).toString('hex')}`;
 }
 
-/** Of an ordinary project: what is tracked, and what lies about untracked and is nobody's business. */
+/** An ordinary project: tracked files, and untracked ones that must stay private. */
 export const TRACKED: readonly string[] = ['.aws/config', '.ssh/known_hosts', 'sub/file.txt', 'node_modules/pkg.txt'];
 export const UNTRACKED_SECRETS: readonly string[] = [
   '.env',
@@ -48,7 +48,7 @@ export const UNTRACKED_SECRETS: readonly string[] = [
   '.ssh/id_ed25519',
 ];
 
-/** Variables of a caller who has much to lose. */
+/** Variables of a caller with much to lose. */
 export function careless(word: string, sockets: readonly string[], port: string): Record<string, string> {
   return {
     SECRET_TOKEN: word,
@@ -61,8 +61,8 @@ export function careless(word: string, sockets: readonly string[], port: string)
 }
 
 /**
- * `uid`: of the user that the sandbox is, where that can be: then nothing but the sandbox stands between the two. `outside`: a directory of
- * ours. `streams`: where sockets are to be. `toolDir`: a tool directory, which gets sockets and a pipe as well.
+ * `uid`: the user of the sandbox, where possible: then only the sandbox protects the process. `outside`: a directory of ours. `streams`:
+ * paths of sockets. `toolDir`: a tool directory, which gets sockets and a pipe as well.
  */
 export async function openCanaries(input: {
   word: string;
@@ -79,9 +79,13 @@ export async function openCanaries(input: {
   const log = join(outside, 'log');
   writeFileSync(log, '');
   const given = [String(uid), log, join(toolDir, 'agent.fifo'), word, name, key, name, process.arch];
-  const server = spawn('perl', ['-e', SERVER, ...given, ...streams, '--', ...datagrams], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const server = spawn(
+    'perl',
+    ['-e', perlProgram('attack/perl/canaries.pl'), ...given, ...streams, '--', ...datagrams],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const [loopback = '', any = ''] = await firstLine(server);
   const shown = (paths: readonly string[]): string => paths.filter((path) => !path.startsWith(`${toolDir}/`)).join(' ');
   return {
@@ -115,7 +119,7 @@ export async function openCanaries(input: {
   };
 }
 
-/** Every file below these places as it is, but for those that are left out. */
+/** The state of every file below these paths, except those left out. */
 export function snapshot(places: readonly string[], leftOut: readonly string[]): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (dir: string): void => {
@@ -137,7 +141,7 @@ export function snapshot(places: readonly string[], leftOut: readonly string[]):
   return found;
 }
 
-/** What is not as it was, in words. */
+/** A sentence for every difference. */
 export function difference(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .filter((path) => before.get(path) !== after.get(path))
@@ -155,35 +159,3 @@ function firstLine(child: ChildProcess): Promise<string[]> {
     });
   });
 }
-
-/** Binds everything, gives root up, answers whoever calls with the secret, and writes down every call and every signal. */
-const SERVER = String.raw`
-use strict; use Socket; use POSIX ();
-my ($uid, $log, $pipe, $word, $abstract, $key, $queue, $arch) = splice @ARGV, 0, 8;
-open my $out, '>>', $log or die "$log: $!"; { my $old = select $out; $| = 1; select $old }
-my %listening; my %quiet;
-umask 0;
-POSIX::mkfifo($pipe, 0666) or die $!; sysopen(my $reader, $pipe, POSIX::O_RDWR() | POSIX::O_NONBLOCK()) or die $!;
-sub unix { my ($type, $name) = @_; socket(my $s, PF_UNIX, $type, 0) or die $!; bind($s, pack_sockaddr_un($name)) or die "$name: $!"; return $s }
-while (defined(my $path = shift @ARGV)) { last if $path eq '--'; my $s = unix(SOCK_STREAM, $path); listen $s, 5; $listening{fileno $s} = [$s, $path] }
-for my $path (@ARGV) { my $s = unix(SOCK_DGRAM, $path); $quiet{fileno $s} = [$s, $path] }
-{ my $s = unix(SOCK_STREAM, "\0$abstract"); listen $s, 5; $listening{fileno $s} = [$s, 'the abstract socket']; my $d = unix(SOCK_DGRAM, "\0$abstract.dgram"); $quiet{fileno $d} = [$d, 'the abstract datagram socket'] }
-my @ports;
-for my $address ('127.0.0.1', '0.0.0.0') { socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; bind($s, pack_sockaddr_in(0, inet_aton($address))) or die $!; listen $s, 5; push @ports, (unpack_sockaddr_in(getsockname $s))[0]; $listening{fileno $s} = [$s, "TCP on $address"] }
-if ($> == 0 && $uid != 0) { $) = "$uid $uid"; $( = $uid; $< = $uid; $> = $uid }
-my $shm = shmget($key, 4096, 01666) // die "shmget: $!"; shmwrite($shm, $word, 0, length $word);
-my $msg = msgget($key, 01666) // die "msgget: $!"; my $sem = semget($key, 1, 01666) // die "semget: $!";
-my ($open, $unlink) = $arch eq 'arm64' ? (180, 181) : (240, 241);
-syscall($open, $queue, 0102, 0666, 0) >= 0 or die "mq_open: $!";
-for my $name (qw(HUP INT QUIT TERM USR1 USR2 CONT WINCH IO ALRM)) { $SIG{$name} = sub { print $out "signal $name\n" } }
-$SIG{PIPE} = 'IGNORE';
-$| = 1; print "@ports\n";
-for (;;) {
-  my $set = ''; vec($set, $_, 1) = 1 for 0, keys %listening, keys %quiet;
-  select(my $ready = $set, undef, undef, undef) > 0 or next;
-  last if vec $ready, 0, 1;
-  for (keys %listening) { next unless vec $ready, $_, 1; accept(my $c, $listening{$_}[0]); print $out "connection to $listening{$_}[1]\n"; syswrite $c, "$word\n" }
-  for (keys %quiet) { next unless vec $ready, $_, 1; recv $quiet{$_}[0], my $text, 4096, 0; print $out "datagram to $quiet{$_}[1]\n" }
-}
-shmctl($shm, 0, 0); msgctl($msg, 0, 0); semctl($sem, 0, 0, 0); syscall($unlink, $queue);
-`;

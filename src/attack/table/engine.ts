@@ -1,13 +1,13 @@
-// attack/table/engine.ts: attempts with an engine of the task's own (`docker: true`), which does whatever it is asked: from containers with every
-// right it can give, from builds, and by its files. It is asked over its API, so nothing but perl has to be inside. See attack.ts.
+// attack/table/engine.ts: attempts with nested Docker (`docker: true`), which obeys every request: from containers with every right it can
+// give, from builds, and through its files. They use its API, so only perl is needed inside. See attack.ts.
 import type { Attack } from './attack.ts';
 import { KERNEL_ATTACKS } from './kernel.ts';
 
 const perl = String.raw;
 
 /**
- * `engine` asks; `container` runs a program in a container that has the programs of the engine, and prints what it said. An engine starts
- * when it is first asked, which takes a while.
+ * `engine` sends a request; `container` runs a program in a container that has the engine's programs, and prints its output. The engine
+ * starts at the first request, which takes a while.
  */
 const ENGINE = perl`alarm 40;
 sub engine { my ($method, $path, $body, $type) = @_; socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; connect($s, pack_sockaddr_in(2375, inet_aton('127.0.0.1'))) or die "no engine: $!\n"; $body //= ''; my $text = "$method $path HTTP/1.0\r\nHost: docker\r\nContent-Type: " . ($type // 'application/json') . "\r\nContent-Length: " . length($body) . "\r\n\r\n$body"; for (my $at = 0; $at < length $text;) { $at += syswrite($s, $text, length($text) - $at, $at) // die $! } my $said = ''; 1 while sysread $s, $said, 65536, length $said; my ($head, $rest) = split /\r\n\r\n/, $said, 2; return ($head // '') =~ m{^HTTP/1\.\d (\d+)} ? $1 : 0, $rest // '' }
@@ -23,16 +23,16 @@ const MIGHTY = perl`"CapAdd":["ALL"],"SecurityOpt":["seccomp=unconfined"],"Maske
 export const fromContainer = (options: string, program: string): string =>
   `${ENGINE}container(<<'OPTIONS' =~ s/\\n//gr, <<'OF_THE_CONTAINER');\n${options}\nOPTIONS\n${program}\nOF_THE_CONTAINER\n`;
 
-/** As in a sandbox. */
+/** The same attempt as in a sandbox. */
 const CRASH = KERNEL_ATTACKS.find(({ id }) => id === 'kernel-crash-handler')?.perl ?? '';
 
 const row = (one: Omit<Attack, 'area' | 'needs'>): Attack => ({ ...one, area: 'engine', needs: 'engine' });
 
-/** First: there is an engine, an image and a container that runs. Without it nothing below would prove anything. */
+/** Comes first: the engine, an image and a container work. Without it nothing below would prove anything. */
 export const ENGINE_CONTROL = row({
   id: 'engine-control',
   references: ['A154'],
-  what: 'break the engine inside: it starts, and a container of it runs',
+  what: 'break nested Docker: it starts, and a container of it runs',
   perl: perl`${ENGINE}image(); container('', q{line($< == 0 ? 'works' : 'not root')})`,
   expect: ['works'],
 });
@@ -103,7 +103,7 @@ export const ENGINE_ATTACKS: readonly Attack[] = [
       '',
       perl`reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in($V{ANY_PORT}, inet_aton($_)), $_) for split(' ', $V{ADDRESSES}), '172.17.0.1'; reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in(443, inet_aton($_)), $_) for qw(1.1.1.1 10.0.0.1 192.168.0.1 169.254.169.254); line(defined gethostbyname('example.com') ? 'resolved' : 'no name', 'name')`,
     ),
-    // The kernel does not tell of everything that it drops.
+    // The kernel does not report every packet that it drops.
     expect: ['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'no answer', 'no name'],
   }),
   row({
@@ -119,7 +119,7 @@ export const ENGINE_ATTACKS: readonly Attack[] = [
   row({
     id: 'engine-host-processes',
     references: ['A153', 'A21'],
-    what: 'see or signal processes of this machine, or what holds the engine',
+    what: 'see or signal processes of this machine, or the helpers of nested Docker',
     perl: perl`${fromContainer(
       `${MIGHTY},"PidMode":"host"`,
       perl`line(-e "/proc/$V{VICTIM}/cmdline" && slurp("/proc/$V{VICTIM}/cmdline") =~ /perl/ ? 'visible' : 'refused', 'victim'); tried(kill(9, 1), 'first')`,
@@ -132,8 +132,9 @@ OF_THE_CONTAINER
   row({
     id: 'engine-holders',
     references: ['A21', 'A142', 'A153'],
-    what: 'look into what holds the engine, or find a secret, or a descriptor that leads out, in what it is made of',
-    // The first process and its child are the keeper and the porter; the engine's own stands between the porter and the engine.
+    what: 'look into the helpers of nested Docker, or find a secret or a descriptor that leads out in its processes',
+    // The first process and its child are the user-namespace helper and the network helper; the engine's own helper is between the latter and
+    // the engine.
     perl: fromContainer(
       `${MIGHTY},"Binds":["/proc:/hostproc"]`,
       perl`my (%name, %parent); for my $at (glob '/hostproc/[0-9]*') { my ($pid) = $at =~ /(\d+)$/; my $text = slurp("$at/status") // next; ($name{$pid}) = $text =~ /^Name:\s+(\S+)/m; ($parent{$pid}) = $text =~ /^PPid:\s+(\d+)/m }

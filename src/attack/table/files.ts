@@ -60,7 +60,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     references: ['A2'],
     what: 'write into programs and settings of the system',
     perl: perl`put($_, 1) for qw(/usr/bin/ags-planted /usr/local/bin/ags-planted /usr/lib/ags-planted /opt/ags-planted /etc/ags-planted); put($_) for qw(/etc/passwd /etc/ld.so.cache /usr/bin/env)`,
-    // An image need not have each of them.
+    // An image may lack some of them.
     expect: ['EROFS', 'EACCES', 'ENOENT'],
   },
   {
@@ -201,8 +201,8 @@ export const FILE_ATTACKS: readonly Attack[] = [
     what: 'find a mount on which set-user-id or devices count',
     perl: perl`my $by = -e '/run/.containerenv' ? ' by podman' : ''; for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); my %o = map { $_ => 1 } split /,/, $f[5]; print "$at = $f[5]$by\n" unless $o{nosuid} && ($o{nodev} || $at =~ m{^/dev(/|$)}) } print "searched\n"`,
     expect: ['searched'],
-    // Of an engine: its root, empty directories over parts of /proc, and devices that a user's Podman takes from the machine. Docker alone
-    // cannot be told how to mount a directory of the machine; what it is told of memory counts.
+    // Mounts of an engine: its root, empty directories over parts of /proc, and devices that a user's Podman takes from the machine. Docker
+    // cannot be told how to mount a directory of the machine; its options for memory file systems count.
     inContainer:
       /^(\/ = ro,relatime( by podman)?|\/proc\/(acpi|asound|scsi) = ro,relatime( by podman)?|\/dev\/(full|null|random|tty|urandom|zero) = rw(,noexec)?,relatime by podman|(\/sys\/(ags|perl)|(?!\/(tmp|var\/tmp) )\/(?!dev\/|proc\/|sys[/ ]).+) = r[ow](,nosuid)?(,noexec)?(,relatime|,noatime)?(,nodiratime)?(,idmapped)?)$/,
   },
@@ -235,7 +235,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     id: 'fs-unnamed-directories',
     area: 'filesystem',
     references: ['A15'],
-    what: 'find a directory that nobody named',
+    what: 'find a directory that the plan does not name',
     perl: perl`my ($top) = $V{HOME} =~ m{^/([^/]+)}; my %may = map { $_ => 1 } qw(. .. bin dev etc lib lib32 lib64 libx32 nix opt proc run sbin tmp usr var), $top, map { m{^/([^/]+)} } $V{PROJECT}, split ' ', $V{SHOWN}; my %in = ('/run' => qr/^ags$/, '/var' => qr/^tmp$/, '/run/ags' => qr/^(objects|ca\.pem|ca-bundle\.pem|java\.jks)$/); my @shown = ($V{PROJECT}, $V{HOME}, split ' ', $V{SHOWN}); opendir my $d, '/'; for (readdir $d) { print "/$_ = there\n" unless $may{$_} } for my $dir (keys %in) { opendir $d, $dir; for (readdir $d) { my $at = "$dir/$_"; print "$at = there\n" unless /^\.\.?$/ || $_ =~ $in{$dir} || grep { index("$_/", "$at/") == 0 } @shown } } print "searched\n"`,
     expect: ['searched'],
     inContainer: /^\/(sys|\.dockerenv|run\/\.containerenv) = there$/,
@@ -306,7 +306,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
     area: 'filesystem',
     references: ['A2', 'CVE-2025-59532'],
     what: 'find a writable mount beyond workspace, home and scratch space',
-    // Inside, /var/tmp is a link to /tmp: what is below it has two names.
+    // Inside, /var/tmp is a link to /tmp, so everything below it has two names.
     perl: perl`my %may = map { $_ => 1 } '/proc', '/dev/pts', '/dev/shm', '/tmp', '/var/tmp', map({ $_, -l '/var/tmp' ? s{^/var/tmp/}{/tmp/}r : () } $V{HOME}, $V{PROJECT}, "$V{PROJECT}/.git"), map { "/dev/$_" } qw(null zero full random urandom tty); for (split /\n/, slurp('/proc/self/mountinfo')) { my @f = split / /; (my $at = $f[4]) =~ s/\\(\d{3})/chr oct $1/ge; next if covered($at); print "$at = writable\n" if $f[5] =~ /(^|,)rw(,|$)/ && $f[-1] !~ /^ro(,|$)/ && !$may{$at} } print "searched\n"`,
     expect: ['searched'],
     inContainer: /^\/dev = writable$/,
@@ -354,7 +354,7 @@ export const FILE_ATTACKS: readonly Attack[] = [
   ...FLAW_ATTACKS,
 ];
 
-/** Last of a batch: the sandbox's own world is still whole, so that nothing above failed only because its place was gone. */
+/** Last of a batch: the sandbox is still intact, so no attempt above failed only because its target was gone. */
 export const CONTROL: Attack = {
   id: 'fs-control',
   area: 'filesystem',

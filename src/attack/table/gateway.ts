@@ -1,10 +1,10 @@
-// attack/table/gateway.ts: attempts on the one way out: bytes to the doors of the sandbox, and names. See attack.ts.
-// Names end in .invalid or in a domain of ours, so that nobody else is ever asked about them.
+// attack/table/gateway.ts: attempts on the gateway: bytes sent to the sandbox's listeners, and names. See attack.ts.
+// Names end in .invalid or in a domain of ours, so that no other server is ever asked about them.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;
 
-/** Where the network is off there is no door at all; where it is on, an attempt that found none was not made (batch.ts). */
+/** With the network off there is no listener; with the network on, an attempt that found none was not made (batch.ts). */
 const REFUSED = ['403', 'no network'];
 const BAD = ['400', '403', 'closed', 'no network'];
 
@@ -78,7 +78,7 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     area: 'network',
     references: ['A58'],
     what: 'speak something other than TLS where TLS is expected',
-    perl: perl`for my $host (map { "$_.$V{DOMAIN}" } qw(inspected tunnel)) { my $at = place($host); for (['ssh', "SSH-2.0-canary\r\n"], ['http', "GET / HTTP/1.1\r\nHost: $host\r\n\r\n"], ['http/2', "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], ['old tls', "\x80\x2e\x01\0\x02" . "\0" x 40], ['data first', "\x17\x03\x03\0\x04abcd"], ['a greeting as data', "\x17" . substr record(hello(named($host))), 1], ['a server', record("\x02" . substr hello(named($host)), 1)], ['version 4', "\x16\x04" . substr record(hello(named($host))), 2]) { door($_->[1], "$host: $_->[0]", $V{TLS_DOOR}, $at); line(through("$host:443", $_->[1]), "$host: $_->[0] in a tunnel") } door("GET http://$host:443/ HTTP/1.1\r\nHost: $host:443\r\nConnection: close\r\n\r\n", "$host: by its address") }`,
+    perl: perl`for my $host (map { "$_.$V{DOMAIN}" } qw(inspected tunnel)) { my $at = place($host); for (['ssh', "SSH-2.0-canary\r\n"], ['http', "GET / HTTP/1.1\r\nHost: $host\r\n\r\n"], ['http/2', "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], ['old tls', "\x80\x2e\x01\0\x02" . "\0" x 40], ['data first', "\x17\x03\x03\0\x04abcd"], ['a greeting as data', "\x17" . substr record(hello(named($host))), 1], ['a server', record("\x02" . substr hello(named($host)), 1)], ['version 4', "\x16\x04" . substr record(hello(named($host))), 2]) { door($_->[1], "$host: $_->[0]", $V{TLS_LISTENER}, $at); line(through("$host:443", $_->[1]), "$host: $_->[0] in a tunnel") } door("GET http://$host:443/ HTTP/1.1\r\nHost: $host:443\r\nConnection: close\r\n\r\n", "$host: by its address") }`,
     expect: ['closed', 'denied', '400', '502'],
     needs: 'origin',
   },
@@ -87,7 +87,7 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     area: 'network',
     references: ['A57', 'A59', 'domain fronting'],
     what: 'greet with TLS for a host that is not allowed, for none, for two, with a hidden one, or in pieces',
-    perl: perl`my $host = "inspected.$V{DOMAIN}"; my $at = place($host); my $good = hello(named($host)); my $other = hello(named('canary.invalid')); my @cut = ($good =~ /(.)/gs); works(knock(record($good), $V{TLS_DOOR}, $at), 'greeted', 'the host itself'); works(knock(record(@cut[0 .. 20], join '', @cut[21 .. $#cut]), $V{TLS_DOOR}, $at), 'greeted', 'in pieces'); my $two = pack('Cn', 0, length $host) . $host . pack('Cn', 0, 14) . 'canary.invalid'; for (['another', record($other)], ['below', record(hello(named("x.$host")))], ['none', record(hello())], ['another in pieces', record(substr($other, 0, 5), substr $other, 5)], ['address', record(hello(named('127.0.0.1')))], ['twice', record(hello(named($host, 'canary.invalid')))], ['twice, the other first', record(hello(named('canary.invalid', $host)))], ['two in one', record(hello(extension(0, pack('n', length $two) . $two)))], ['another kind of name', record(hello(extension(0, pack('nCn', length($host) + 3, 1, length $host) . $host)))], ['hidden', record(hello(named($host), extension(0xfe0d, 'x' x 40)))], ['hidden, old', record(hello(named($host), extension(0xffce, 'x' x 40)))], ['and more', record("$good$other")], ['extensions cut', do { my $h = $good; substr($h, -1) = ''; substr($h, 1, 3) = substr(pack('N', length($h) - 4), 1); record($h) }], ['after the extensions', do { my $h = "$good\x12\x34\0\0"; substr($h, 1, 3) = substr(pack('N', length($h) - 4), 1); record($h) }], ['an extension cut', record(hello(named($host), "\x12\x34\xff\xffx"))], ['list of names', record(hello(extension(0, pack('nCn', 999, 0, length $host) . $host)))], ['list of protocols', record(hello(named($host), extension(16, "\0\x20\x08http/1.1")))], ['protocols cut', record(hello(named($host), extension(16, "\0\x05\x08http")))], ['empty record', "\x16\x03\x01\0\0" . record($good)], ['long record', "\x16\x03\x01\xff\xff" . 'x' x 70000], ['long greeting', record("\x01\xff\xff\xff" . 'x' x 8000)], ['long and good', record(hello(named($host), extension(21, 'x' x 16000), map { extension($_, 'x' x 16000) } 1000 .. 1003) =~ /(.{1,16000})/gs)], ['many records', record(@cut[0 .. 80], join '', @cut[81 .. $#cut])]) { door($_->[1], $_->[0], $V{TLS_DOOR}, $at) } line(knock(record(hello(named($host), extension(16, "\0\x03\x02h2"))), $V{TLS_DOOR}, $at) =~ /^(closed|alert)$/ ? 'closed' : 'let through', 'another protocol'); my $echo = $V{ECHO}; line(through($echo, record($other)), 'another, on another port'); line(through($echo, record(hello())), 'none, on another port'); my $tunnel = place("tunnel.$V{DOMAIN}"); line(knock(record($_->[1]), $V{TLS_DOOR}, $tunnel) =~ /^(closed|denied)$/ ? 'closed' : 'let through', "passed on: $_->[0]") for ['another', $other], ['none', hello()]; door(record($good), 'no name behind it', $V{TLS_DOOR}, '127.99.0.1')`,
+    perl: perl`my $host = "inspected.$V{DOMAIN}"; my $at = place($host); my $good = hello(named($host)); my $other = hello(named('canary.invalid')); my @cut = ($good =~ /(.)/gs); works(knock(record($good), $V{TLS_LISTENER}, $at), 'greeted', 'the host itself'); works(knock(record(@cut[0 .. 20], join '', @cut[21 .. $#cut]), $V{TLS_LISTENER}, $at), 'greeted', 'in pieces'); my $two = pack('Cn', 0, length $host) . $host . pack('Cn', 0, 14) . 'canary.invalid'; for (['another', record($other)], ['below', record(hello(named("x.$host")))], ['none', record(hello())], ['another in pieces', record(substr($other, 0, 5), substr $other, 5)], ['address', record(hello(named('127.0.0.1')))], ['twice', record(hello(named($host, 'canary.invalid')))], ['twice, the other first', record(hello(named('canary.invalid', $host)))], ['two in one', record(hello(extension(0, pack('n', length $two) . $two)))], ['another kind of name', record(hello(extension(0, pack('nCn', length($host) + 3, 1, length $host) . $host)))], ['hidden', record(hello(named($host), extension(0xfe0d, 'x' x 40)))], ['hidden, old', record(hello(named($host), extension(0xffce, 'x' x 40)))], ['and more', record("$good$other")], ['extensions cut', do { my $h = $good; substr($h, -1) = ''; substr($h, 1, 3) = substr(pack('N', length($h) - 4), 1); record($h) }], ['after the extensions', do { my $h = "$good\x12\x34\0\0"; substr($h, 1, 3) = substr(pack('N', length($h) - 4), 1); record($h) }], ['an extension cut', record(hello(named($host), "\x12\x34\xff\xffx"))], ['list of names', record(hello(extension(0, pack('nCn', 999, 0, length $host) . $host)))], ['list of protocols', record(hello(named($host), extension(16, "\0\x20\x08http/1.1")))], ['protocols cut', record(hello(named($host), extension(16, "\0\x05\x08http")))], ['empty record', "\x16\x03\x01\0\0" . record($good)], ['long record', "\x16\x03\x01\xff\xff" . 'x' x 70000], ['long greeting', record("\x01\xff\xff\xff" . 'x' x 8000)], ['long and good', record(hello(named($host), extension(21, 'x' x 16000), map { extension($_, 'x' x 16000) } 1000 .. 1003) =~ /(.{1,16000})/gs)], ['many records', record(@cut[0 .. 80], join '', @cut[81 .. $#cut])]) { door($_->[1], $_->[0], $V{TLS_LISTENER}, $at) } line(knock(record(hello(named($host), extension(16, "\0\x03\x02h2"))), $V{TLS_LISTENER}, $at) =~ /^(closed|alert)$/ ? 'closed' : 'let through', 'another protocol'); my $echo = $V{ECHO}; line(through($echo, record($other)), 'another, on another port'); line(through($echo, record(hello())), 'none, on another port'); my $tunnel = place("tunnel.$V{DOMAIN}"); line(knock(record($_->[1]), $V{TLS_LISTENER}, $tunnel) =~ /^(closed|denied)$/ ? 'closed' : 'let through', "passed on: $_->[0]") for ['another', $other], ['none', hello()]; door(record($good), 'no name behind it', $V{TLS_LISTENER}, '127.99.0.1')`,
     expect: ['works', 'closed'],
     needs: 'origin',
   },
@@ -95,8 +95,8 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     id: 'net-web-door',
     area: 'network',
     references: ['A51', 'A49'],
-    what: 'use the plain door without a host, with two, or with another',
-    perl: perl`my $host = "tunnel.$V{DOMAIN}"; my $at = place($host); my $get = sub { "GET $_[0] HTTP/1.1\r\n" . join('', map { "Host: $_\r\n" } @_[1 .. $#_]) . "Connection: close\r\n\r\n" }; works(knock($get->('/', $host), $V{WEB_DOOR}, $at), '(?!400|403|421)\d+', 'the host itself'); for (['none', $get->('/')], ['another', $get->('/', "echo.$V{DOMAIN}")], ['unknown', $get->('/', 'canary.invalid')], ['another port', $get->('/', "$host:8080")], ['two', $get->('/', $host, 'canary.invalid')], ['address', $get->("http://echo.$V{DOMAIN}/", $host)], ['scheme', $get->("https://$host/", $host)], ['star', "OPTIONS * HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n"], ['tls', record(hello(named($host)))]) { door($_->[1], $_->[0], $V{WEB_DOOR}, $at); line(through("$host:80", $_->[1]), "$_->[0] in a tunnel") } door($get->('/', $host), 'no name behind it', $V{WEB_DOOR}, '127.99.0.1')`,
+    what: 'use the plain HTTP listener without a host, with two, or with another',
+    perl: perl`my $host = "tunnel.$V{DOMAIN}"; my $at = place($host); my $get = sub { "GET $_[0] HTTP/1.1\r\n" . join('', map { "Host: $_\r\n" } @_[1 .. $#_]) . "Connection: close\r\n\r\n" }; works(knock($get->('/', $host), $V{WEB_LISTENER}, $at), '(?!400|403|421)\d+', 'the host itself'); for (['none', $get->('/')], ['another', $get->('/', "echo.$V{DOMAIN}")], ['unknown', $get->('/', 'canary.invalid')], ['another port', $get->('/', "$host:8080")], ['two', $get->('/', $host, 'canary.invalid')], ['address', $get->("http://echo.$V{DOMAIN}/", $host)], ['scheme', $get->("https://$host/", $host)], ['star', "OPTIONS * HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n"], ['tls', record(hello(named($host)))]) { door($_->[1], $_->[0], $V{WEB_LISTENER}, $at); line(through("$host:80", $_->[1]), "$_->[0] in a tunnel") } door($get->('/', $host), 'no name behind it', $V{WEB_LISTENER}, '127.99.0.1')`,
     expect: ['works', '400', '421', 'closed'],
     needs: 'origin',
   },
@@ -157,7 +157,7 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     id: 'net-odd-hosts',
     area: 'network',
     references: ['A62'],
-    what: 'put signs into the name of a host that somebody else reads differently',
+    what: 'put characters into a host name that another reader interprets differently',
     perl: perl`for (["a\0.invalid", 'zero'], ["a\r.invalid", 'return'], ["a\t.invalid", 'tab'], ['a%2e.invalid', 'percent'], ['a%00.invalid', 'percent zero'], ["a\\.invalid", 'backslash'], ["caf\xc3\xa9.invalid", 'accent'], ["\xef\xbd\x87ithub.com", 'wide letter'], ['a#.invalid', 'hash'], ['a?.invalid', 'question'], ['', 'empty'], ['a' x 300 . '.invalid', 'long']) { door("CONNECT $_->[0]:443 HTTP/1.1\r\nHost: $_->[0]:443\r\n\r\n", $_->[1]) } for my $sign ('#', '?', '%00', '%2f', "\\", '!', '..', '/', '@') { my $host = "canary.invalid$sign.$V{DOMAIN}:$V{LOOPBACK_PORT}"; door("CONNECT $host HTTP/1.1\r\nHost: $host\r\n\r\n", $host) }`,
     expect: BAD,
   },
@@ -198,8 +198,8 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     id: 'net-many-connections',
     area: 'resources',
     references: ['A70', 'A151'],
-    what: 'hold so many connections that the gateway answers nobody',
-    perl: perl`my @held; for (1 .. 150) { socket(my $s, PF_INET, SOCK_STREAM, 0) or last; connect($s, pack_sockaddr_in($V{DOOR}, inet_aton('127.0.0.1'))) or last; push @held, $s } my $held = @held; $#held = $#held > 20 ? 20 : $#held; select undef, undef, undef, 0.3; door("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n")`,
+    what: 'hold so many connections that the gateway stops answering',
+    perl: perl`my @held; for (1 .. 150) { socket(my $s, PF_INET, SOCK_STREAM, 0) or last; connect($s, pack_sockaddr_in($V{LISTENER}, inet_aton('127.0.0.1'))) or last; push @held, $s } my $held = @held; $#held = $#held > 20 ? 20 : $#held; select undef, undef, undef, 0.3; door("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n")`,
     expect: ['403', '429', '503', 'closed', 'no network'],
     best: 'limited',
   },
@@ -281,7 +281,7 @@ export const GATEWAY_ATTACKS: readonly Attack[] = [
     references: ['A74', ...(name === 'rebind' || name === 'mixed' ? ['A75', 'DNS rebinding'] : [])],
     what: `have an allowed name lead to ${where} (${addresses})`,
     perl: perl`my $host = "${name}.$V{DOMAIN}"; for (1 .. 2) { door("CONNECT $host:$V{LOOPBACK_PORT} HTTP/1.1\r\nHost: $host:$V{LOOPBACK_PORT}\r\n\r\n", "tunnel $_"); door("GET http://$host:$V{LOOPBACK_PORT}/ HTTP/1.1\r\nHost: $host:$V{LOOPBACK_PORT}\r\nConnection: close\r\n\r\n", "request $_") }`,
-    // Where one of the addresses is harmless, that one is dialled; nobody is there.
+    // If one of the addresses is harmless, the gateway dials that one, where nothing listens.
     expect: name === 'rebind' || name === 'mixed' ? ['403', '502', '504'] : ['403'],
     needs: 'origin',
   })),

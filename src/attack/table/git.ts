@@ -1,8 +1,8 @@
-// attack/table/git.ts: what an agent leaves in its repository for the moment in which the host takes its work. One agent does all of
-// it; then its work is brought out, looked at and merged, and each attempt is judged by what became of the host. See attack.ts.
-// Whatever the host would run leaves a mark in $RAN under the name of its attempt.
+// attack/table/git.ts: what an agent leaves in its repository for the moment when the host takes its work. One agent makes all attempts;
+// then its work is brought out, shown and merged, and each attempt is judged by its effect on the host. See attack.ts.
+// Everything that the host would run leaves a mark in $RAN under the name of its attempt.
 import { createHash } from 'node:crypto';
-import type { Aftermath, RoadAttack } from './attack.ts';
+import type { Aftermath, GitAttack } from './attack.ts';
 
 const sh = String.raw;
 
@@ -18,8 +18,8 @@ const blobId = (text: string): string =>
 const inTree = (after: Aftermath, path: string): string | undefined =>
   after.tree.find((line) => line.endsWith(`\t${path}`));
 
-/** Settings that name a program, in a git directory that the agent made. */
-const setting = (id: string, reference: readonly string[], what: string, key: string, mark: string): RoadAttack => ({
+/** Settings that name a program, in a git directory that the agent created. */
+const setting = (id: string, reference: readonly string[], what: string, key: string, mark: string): GitAttack => ({
   id,
   area: 'git',
   references: reference,
@@ -28,7 +28,7 @@ const setting = (id: string, reference: readonly string[], what: string, key: st
   judge: ran(mark),
 });
 
-export const GIT_ATTACKS: readonly RoadAttack[] = [
+export const GIT_ATTACKS: readonly GitAttack[] = [
   setting(
     'git-fsmonitor',
     ['A77', 'A105', 'CVE-2022-24765', 'CVE-2026-45033'],
@@ -182,11 +182,11 @@ export const GIT_ATTACKS: readonly RoadAttack[] = [
   },
 ];
 
-/** Names that some file system takes for the git directory, or for the directory above. */
+/** Names that some file system treats as the git directory, or as the parent directory. */
 const TREE_NAMES = ['.git', '.GIT', 'git~1', '.git::$INDEX_ALLOCATION', '.g\u200Cit', '..'];
 
-/** Each with an agent of its own: the host refuses all that such an agent did. */
-export const APART_ATTACKS: readonly RoadAttack[] = [
+/** Each has its own agent, because the host refuses all work of such an agent. */
+export const LONE_ATTACKS: readonly GitAttack[] = [
   {
     id: 'git-tree-names',
     area: 'git',
@@ -226,7 +226,7 @@ export const APART_ATTACKS: readonly RoadAttack[] = [
   },
 ];
 
-export const MERGE_ATTACKS: readonly RoadAttack[] = [
+export const MERGE_ATTACKS: readonly GitAttack[] = [
   {
     id: 'merge-link-becomes-directory',
     area: 'merge',

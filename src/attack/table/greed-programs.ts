@@ -1,9 +1,9 @@
-// attack/table/greed-programs.ts: programs that take more than they were given, each in a sandbox with small limits, so that a missing one
-// shows without hurting the machine. See attack.ts.
+// attack/table/greed-programs.ts: programs that exceed their limits, each in a sandbox with small limits, so that a missing limit shows
+// without harming the machine. See attack.ts.
 import type { GreedAttack } from './attack.ts';
 
 const perl = String.raw;
-/** Each has more time than it takes on a slow machine: only one of them is about that. */
+/** The time limit is longer than a slow machine needs: only one of the programs is about time. */
 const SMALL = {
   time: '60s',
   processes: '100',
@@ -43,7 +43,7 @@ export const GREED_ATTACKS: readonly GreedAttack[] = [
     best: 'limited',
     limits: SMALL,
     perl: perl`my $done = 0; for my $dir ('/tmp', '/dev/shm') { for my $i (1 .. 20) { open(my $f, '>', "$dir/fill$i") or do { refused(); last }; my $n = syswrite $f, 'a' x (4 << 20); $done += $n // 0; next if ($n // 0) == 4 << 20; $n = syswrite $f, 'a' x 65536; if (!defined $n) { refused(); last } $done += $n } } print "got it\n" if $done > 120 << 20`,
-    // What is in memory counts as that too.
+    // Files in memory file systems count as memory too.
     heldBy: { refused: ['ENOSPC', 'ENOMEM'], ended: ['limits.memory'], killed: true },
   },
   {

@@ -1,18 +1,18 @@
-// attack/table/greed.ts: what became of a program that wanted more than it was given.
-// Invariant: it was limited only if the very limit that it tried was seen to hold. One that was ended for another reason, or that met another
-// error, has shown nothing, and counts as not stopped.
+// attack/table/greed.ts: judges a program that tried to exceed a limit.
+// Invariant: "limited" requires that this very limit was observed to hold. A program that ended for another reason, or met another error,
+// has proved nothing and counts as not stopped.
 import type { GreedAttack } from './attack.ts';
 
 export interface GreedRun {
   readonly said: string;
-  /** Why the sandbox was ended early, in words. */
+  /** Why the sandbox was ended early, as a sentence. */
   readonly ended: string | null;
   readonly exitCode: number;
-  /** It ran on another machine. */
+  /** It ran on a remote machine. */
   readonly far?: boolean;
 }
 
-/** What went wrong, or how it was held. */
+/** The failure, or how the limit held. */
 export type GreedVerdict = { readonly wrong: string } | { readonly held: string };
 
 export function judgeGreed({ heldBy }: GreedAttack, { said, ended, exitCode, far }: GreedRun): GreedVerdict {
@@ -41,7 +41,7 @@ const BEGAN = 'began';
 const ENDED = 'ended';
 const REFUSED = 'refused ';
 
-/** For perl -e. It says that it began: one that cannot be started at all must not be taken for one that was stopped. */
+/** For perl -e. It prints that it began: a program that cannot start must not count as stopped. */
 export function greedProgram({ perl }: GreedAttack): string {
   return `use Errno; sub refused { my $n = $! + 0; my ($name) = grep { $!{$_} } qw(EAGAIN ENOMEM ENOSPC EFBIG EMFILE EDQUOT); print "${REFUSED}", $name // "error $n", "\\n" } $| = 1; print "${BEGAN}\\n"; ${perl}; print "${ENDED}\\n"`;
 }

@@ -1,9 +1,9 @@
-// attack/table/identity.ts: attempts to learn what the caller has: variables, command lines, agents, keys. See attack.ts.
+// attack/table/identity.ts: attempts to learn the caller's variables, command lines, agents and keys. See attack.ts.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;
 
-/** By these programs find the gateway. */
+/** Variables by which programs find the gateway. */
 const NETWORK =
   'http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY NODE_USE_ENV_PROXY YARN_HTTP_PROXY YARN_HTTPS_PROXY ELECTRON_GET_USE_PROXY JAVA_TOOL_OPTIONS';
 

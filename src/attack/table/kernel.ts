@@ -246,7 +246,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     area: 'kernel',
     references: ['CVE-2025-4598', 'CVE-2025-5054'],
     what: 'have the kernel start a program of the host for a process that crashes',
-    // At a limit of 1 it does not; at any other, where the machine has such a program, it does.
+    // At a limit of 1 the kernel does not start it; at any other limit it does, if the machine has such a program.
     perl: perl`my $of = sub { slurp('/proc/self/limits') =~ /^Max core file size\s+(\S+)\s+(\S+)/m ? "$1 $2" : '' }; my $before = $of->(); for my $limit (0, 1 << 30, ~0) { my $new = pack('QQ', $limit, $limit); call('prlimit64', 0, 4, $new, 0); call('setrlimit', 4, $new); my $low = pack('QQ', 0, 1); call('prlimit64', 0, 4, $low, 0) } my $none = $before eq '0 0' && slurp('/proc/sys/kernel/core_pattern') !~ /^\|/; line($of->() eq '1 1' ? 'closed' : $none ? 'no such program' : 'open at ' . $of->())`,
     expect: ['closed', 'no such program'],
   },
@@ -335,7 +335,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     id: 'kernel-hang-up',
     area: 'kernel',
     references: ['A35'],
-    what: 'hang up the terminal of whoever started it',
+    what: "hang up its caller's terminal",
     perl: perl`tried(call('vhangup') == 0)`,
     expect: ['EPERM', 'ENOSYS'],
   },
@@ -351,7 +351,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     id: 'kernel-rare-protocols',
     area: 'kernel',
     references: ['A69', 'CVE-2017-6074'],
-    what: 'open protocols of the Internet that hardly anybody uses: DCCP, UDP-Lite, L2TP',
+    what: 'open rarely used Internet protocols: DCCP, UDP-Lite, L2TP',
     perl: perl`for (['DCCP', PF_INET, 6, 33], ['DCCP6', PF_INET6, 6, 33], ['UDP-Lite', PF_INET, SOCK_DGRAM, 136], ['UDP-Lite6', PF_INET6, SOCK_DGRAM, 136], ['L2TP', PF_INET, SOCK_DGRAM, 115], ['SMC', PF_INET, SOCK_STREAM, 256]) { my ($name, @how) = @$_; tried(socket(my $s, $how[0], $how[1], $how[2]), $name) }`,
     expect: ['EPERM', 'EPROTONOSUPPORT'],
   },
@@ -360,7 +360,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
     area: 'kernel',
     references: ['A25', 'CVE-2009-0835'],
     what: 'call by the numbers of a 32-bit processor, which a filter for 64 bits would take for other calls',
-    // A program of 22 bytes: getpid by "int 0x80", then exit with 0 if that gave a number.
+    // A program of 22 bytes: getpid by "int 0x80", then exit with 0 if that returned a number.
     perl: perl`return line('no such way') unless (POSIX::uname())[4] eq 'x86_64'; my $code = pack 'H*', 'b814000000cd8031ff85c07f02ffc7b83c0000000f05'; my $size = 120 + length $code; my $elf = "\x7fELF\x02\x01\x01" . "\0" x 9 . pack('SSLQQQLSSSSSS', 2, 62, 1, 0x400078, 64, 0, 0, 64, 56, 1, 0, 0, 0) . pack('LLQQQQQQ', 1, 5, 0, 0x400000, 0x400000, $size, $size, 4096) . $code; my $name = 'calls'; my $fd = call('memfd_create', $name, 0); return line(why()) if $fd < 0; open my $out, '>&=', $fd; syswrite $out, $elf; my $end = system { "/proc/$$/fd/$fd" } 'calls'; line($end & 127 ? 'ended by signal ' . ($end & 127) : $end ? 'refused' : 'done')`,
     expect: ['ended by signal 31', 'ended by signal 11', 'no such way'],
   },

@@ -1,16 +1,16 @@
-// attack/table/neighbours.ts: what one task can find of another that runs beside it, or that ran before it. See attack.ts.
+// attack/table/neighbours.ts: what one task can find of another that runs beside it, or ran before it. See attack.ts.
 import type { Attack } from './attack.ts';
 import { WITH_NEIGHBOURS_SERVICE } from './services.ts';
 
 const perl = String.raw;
 
-/** Where a careless caller has left a file with a secret open: one number that Node closes for its children, and one that it does not know of. */
+/** Where a careless caller left a file with a secret open: one number that Node closes for its children, and one that Node does not know. */
 export const LEFT_OPEN = [9, 40] as const;
-/** The attempt of the table that is also made from there: whoever is started by Node alone inherits nothing to find. */
+/** The attempt that the neighbour makes too: a process that only Node started inherits nothing to find. */
 export const USES_LEFT_OPEN = 'fs-leaked-descriptor';
 const FOUND_OPEN = 'left open: ';
 
-/** Says which of them can be read. */
+/** Prints which of the descriptors can be read. */
 export const FIND_LEFT_OPEN = perl`opendir my $open, '/proc/self/fd' or die $!; for my $fd (sort grep { /^\d+$/ && $_ > 2 } readdir $open) { open(my $f, '<&', $fd) or next; sysseek $f, 0, 0; sysread($f, my $text, 4096) or next; print "${FOUND_OPEN}$fd\n" if $text =~ /CANARY-[0-9a-f]{16}/ } closedir $open;
 `;
 
@@ -19,7 +19,7 @@ export function foundOpen(said: string): string[] {
   return lines.map((line) => `descriptor ${line.slice(FOUND_OPEN.length)} = left open by the caller, and read`);
 }
 
-/** What the neighbour has: a server on every kind of socket, memory, and files in each place it can write. It says "ready", and stays until its input ends. */
+/** The neighbour: a server on every kind of socket, memory, and files in every writable place. It prints "ready", and stays until its input ends. */
 export const NEIGHBOUR = perl`use Socket; $| = 1; ${FIND_LEFT_OPEN}socket(my $t, PF_INET, SOCK_STREAM, 0); setsockopt($t, SOL_SOCKET, SO_REUSEADDR, 1); bind($t, pack_sockaddr_in(4747, INADDR_ANY)) or die "bind: $!"; listen $t, 5;
 socket(my $a, PF_UNIX, SOCK_STREAM, 0); bind($a, pack_sockaddr_un("\0neighbour")) or die $!; listen $a, 5;
 socket(my $u, PF_UNIX, SOCK_STREAM, 0); bind($u, pack_sockaddr_un("/tmp/neighbour.sock")) or die $!; listen $u, 5;
@@ -74,7 +74,7 @@ export const LIVE_NEIGHBOUR_ATTACKS: readonly Attack[] = [
   },
 ];
 
-/** While it runs, and when it has ended. */
+/** While the neighbour runs, and after it has ended. */
 export const LASTING_NEIGHBOUR_ATTACKS: readonly Attack[] = [
   {
     id: 'task-files',

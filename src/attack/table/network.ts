@@ -1,4 +1,4 @@
-// attack/table/network.ts: attempts to reach anything over a network. There is none but the sandbox's own loopback.
+// attack/table/network.ts: attempts to reach a network. The sandbox has only its own loopback.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;
@@ -96,7 +96,7 @@ export const NETWORK_ATTACKS: readonly Attack[] = [
     id: 'net-low-ports',
     area: 'network',
     references: ['A42'],
-    what: 'take a port that only root may have, where others expect a door',
+    what: 'take a port that only root may have, where others expect a listener',
     perl: perl`for my $port (25, 53, 80, 81, 443, 1023) { for my $address ('127.0.0.1', '127.77.0.9') { socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; tried(bind($s, pack_sockaddr_in($port, inet_aton($address))), "$address:$port") } }`,
     expect: ['EACCES', 'EADDRINUSE'],
   },

@@ -1,9 +1,9 @@
-// attack/table/origin-answers.ts: what a host that is allowed, and hostile, says to a request. The path of the request chooses.
+// attack/table/origin-answers.ts: the answers of an allowed but hostile host. The path of the request selects one.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Duplex } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 
-/** `secret`: its value, by which the host knows whoever has signed in. */
+/** `secret`: its value, by which the host recognises a signed-in request. */
 export async function answer(socket: Duplex, heard: string, secret: string): Promise<void> {
   const [, kind = ''] = /^[A-Z]+ \S*\/say\/([a-z-]+)/.exec(heard) ?? [];
   const shown = /^authorization: (.*)\r$/im.exec(heard)?.[1] ?? 'nobody';
@@ -24,7 +24,7 @@ const chunked = (head: string, body: string): string =>
 
 const echo: Says = (_, signed, heard) => ok(signed, heard);
 
-/** A secret sent back, so that whoever is behind the gateway reads it. */
+/** Answers that contain the secret, so that the program behind the gateway could read it. */
 const SECRET_BACK: Readonly<Record<string, Says>> = {
   body: (shown, signed) => ok(signed, shown),
   head: (shown, signed) => ok(`${signed}X-Shown: ${shown}\r\n`, ''),
@@ -44,7 +44,7 @@ const SECRET_BACK: Readonly<Record<string, Says>> = {
     `HTTP/1.1 101 Switching Protocols\r\n${signed}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n${shown}`,
 };
 
-/** Answers that two readers take for different things, or that lead elsewhere. */
+/** Ambiguous answers, or answers that redirect elsewhere. */
 const ODD: Readonly<Record<string, Says>> = {
   both: () => `HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${HIDDEN}`,
   lengths: () => `HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 40\r\n\r\n${HIDDEN}`,

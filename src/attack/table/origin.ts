@@ -1,5 +1,5 @@
-// attack/table/origin.ts: hosts that the attacked sandbox may reach, and the name server of the world for as long as it is attacked: so nobody
-// outside of this machine is ever asked anything, and whatever was asked is known.
+// attack/table/origin.ts: the hosts that the attacked sandbox may reach, and the only name server during the attack: nothing outside this
+// machine is ever asked, and every query is known.
 import { createSocket } from 'node:dgram';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type SecureContext } from 'node:tls';
@@ -10,29 +10,29 @@ export const DOMAIN = 'ags-attack.test';
 
 export interface Origin extends AsyncDisposable {
   readonly address: string;
-  /** Of the host that sends back what it is sent, and of the one that a secret is for: TLS, or in clear for whoever does not begin with it. */
+  /** The port of the host that echoes and of the host that a secret is for: TLS, or in clear for clients that do not start with it. */
   readonly port: number;
   readonly securePort: number;
-  /** Of a proxy that tells everything it was told. */
+  /** The port of a proxy that repeats everything it receives. */
   readonly proxyPort: number;
   /** "127.0.0.1:5353" */
   readonly nameServer: string;
   /** Names that were looked up, without repetition. */
   readonly asked: ReadonlySet<string>;
-  /** What arrived in clear that must not: requests that were hidden in others, and the secret. */
+  /** Data that arrived in clear and must not: requests hidden in others, and the secret. */
   readonly wrong: readonly string[];
 }
 
 export interface OriginInput {
-  /** The value of the secret that the secure host is for. */
+  /** The value of the secret for the secure host. */
   readonly secret: string;
-  /** Of this name, signed by somebody whom the gateway trusts, or does not. */
+  /** A certificate for this name, signed by an authority that the gateway trusts, or does not. */
   readonly certificateFor: (host: string, trusted: boolean) => SecureContext;
-  /** Of this machine. */
+  /** Addresses of this machine. */
   readonly ownAddresses: readonly string[];
 }
 
-/** Where names of our domain lead; a list for each question, the last one for all further ones. */
+/** Where names of our domain lead: a list for each query, the last one for all further queries. */
 const NAMES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   loop: [['127.0.0.1']],
   zero: [['0.0.0.0']],
@@ -48,7 +48,7 @@ const NAMES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   teredo: [['2001::80ff:fffe']],
   mixed: [['192.0.2.1', '127.0.0.1']],
   rebind: [['192.0.2.1'], ['127.0.0.1']],
-  // One of each block that is for special purposes: none of them may be dialled.
+  // One address of each special-purpose block: the gateway may dial none of them.
   special: [
     [
       '0.1.2.3',
@@ -76,7 +76,7 @@ const NAMES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'proxied-lan': [['10.0.0.1']],
 };
 
-/** These are here; all of them are one server. */
+/** Names that lead to this server. */
 const HERE: readonly string[] = [
   'echo',
   'paths',
@@ -127,7 +127,7 @@ export async function openOrigin(input: OriginInput): Promise<Origin> {
     });
   const proxy = createServer((socket) => void socket.once('data', (chunk: Buffer) => tellAll(socket, chunk)));
   const address = await ownLoopback((one) => listen(echo(), one, 80));
-  // Only some may have these two. Whoever may not is refused there by the machine, as nobody listens.
+  // These two ports need privileges. Without them, connections there are refused, because nothing listens.
   await listen(echo(), address, 443).catch(() => undefined);
   const [port, securePort] = [await listen(either(), address), await listen(either(), address)];
   const proxyPort = await listen(proxy, address);
@@ -151,7 +151,7 @@ export async function openOrigin(input: OriginInput): Promise<Origin> {
   };
 }
 
-/** Another loopback address than anything else uses, so that granting it grants nothing else; there are some for each process. */
+/** A loopback address that nothing else uses, so that granting it grants nothing else; each process has its own set. */
 async function ownLoopback(take: (address: string) => Promise<unknown>): Promise<string> {
   const { pid } = process;
   const addresses = Array.from(
@@ -167,7 +167,7 @@ async function ownLoopback(take: (address: string) => Promise<unknown>): Promise
 
 const TLS_HANDSHAKE = 0x16;
 
-/** Two of the names are not what they say: one is signed by nobody, the other shows the certificate of a third. */
+/** Two of the names are false: one has an untrusted certificate, the other shows the certificate of a third. */
 function secureServer({ certificateFor, secret }: OriginInput): Server {
   const shown = (name: string): SecureContext =>
     certificateFor(name.startsWith('mistaken.') ? `other.${DOMAIN}` : name, !name.startsWith('forged.'));
@@ -177,7 +177,7 @@ function secureServer({ certificateFor, secret }: OriginInput): Server {
   });
 }
 
-/** A proxy of the network between: it opens nothing, and repeats what it was told, the password included. */
+/** A proxy in between: it opens nothing, and repeats what it receives, the password included. */
 function tellAll(socket: Socket, chunk: Buffer): void {
   const heard = chunk.toString('latin1');
   const told = /^proxy-authorization: (.*)\r$/im.exec(heard)?.[1] ?? '';
@@ -222,7 +222,7 @@ function readQuestion(question: Buffer): { name: string; type: number; end: numb
   return { name: labels.join('.').toLowerCase(), type: question.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** Good for no time at all, so that the next question is asked anew. */
+/** A lifetime of zero, so that the next query is asked again. */
 function record(address: string, type: number): Buffer {
   const data = type === AAAA ? ipv6(address) : Buffer.from(address.split('.').map(Number));
   return Buffer.concat([Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]), data]);

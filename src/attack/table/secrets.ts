@@ -1,5 +1,5 @@
-// attack/table/secrets.ts: attempts on secrets that the gateway puts into requests: their value must reach their host, in its header, and
-// nobody inside. See attack.ts; the hosts are those of attacked-network.ts.
+// attack/table/secrets.ts: attempts on secrets that the gateway inserts into requests: their value must reach their host, in its header, and
+// never the inside of the sandbox. See attack.ts; the hosts are those of attacked-network.ts.
 import type { Attack } from './attack.ts';
 
 const perl = String.raw;
@@ -75,7 +75,7 @@ export const SECRET_ATTACKS: readonly Attack[] = [
     id: 'cred-forged-host',
     area: 'credentials',
     references: ['A138', 'CWE-295'],
-    what: 'have a secret sent to a host whose certificate nobody trusts, or is for another',
+    what: 'have a secret sent to a host with an untrusted certificate, or one for another host',
     perl: perl`${SIGNED} for (qw(forged mistaken)) { my $got = $get->("/ags-attack-$_/a"); line($got =~ /^2/ ? 'let through' : $got, $_) }`,
     expect: ['502'],
     needs: 'origin',

@@ -1,4 +1,4 @@
-// attack/table/services.ts: attempts on and from the services of a task: a service of ours, made as the user's are, does whatever it is sent.
+// attack/table/services.ts: attempts on and from the services of a task: a service of ours, made like the user's, runs whatever it receives.
 // See attack.ts for what the fields mean.
 import type { Attack } from './attack.ts';
 import { FILE_ATTACKS } from './files.ts';
@@ -7,20 +7,20 @@ import { NETWORK_ATTACKS } from './network.ts';
 
 const perl = String.raw;
 
-/** Its name, the port that is declared, and one that is not. */
+/** Its name, a declared port, and an undeclared one. */
 export const SPY = { name: 'ags-attack', port: 4848, undeclared: 4849 } as const;
 
-/** Runs each program that it is sent, and answers with what that prints. */
+/** Runs each program that it receives, and answers with its output. */
 export const SPY_PROGRAM = perl`use Socket; $| = 1; $SIG{CHLD} = 'IGNORE';
 my @all = map { socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1); bind($s, pack_sockaddr_in($_, INADDR_LOOPBACK)) or die "bind: $!"; listen $s, 20; $s } 4848, 4849;
 while (accept(my $c, $all[0])) { next if fork; my ($size, $text) = ('', ''); 1 while length $size < 8 && sysread $c, $size, 8 - length $size, length $size; 1 while length $text < hex $size && sysread $c, $text, hex($size) - length $text, length $text; open STDOUT, '>&', $c; open STDERR, '>&', $c; alarm 7; $SIG{CHLD} = 'DEFAULT'; eval $text; exit }`;
 
-/** For an attempt in the sandbox of the task: what it is given runs in the service. */
+/** For an attempt in the task's sandbox: the given program runs in the service. */
 const SERVICE = perl`sub service { my $text = elsewhere($_[0]); socket(my $s, PF_INET, SOCK_STREAM, 0) or die $!; connect($s, pack_sockaddr_in(4848, inet_aton($V{SERVICE}))) or return line(why(), 'service'); $text = sprintf('%08x', length $text) . $text; for (my $at = 0; $at < length $text;) { $at += syswrite($s, $text, length($text) - $at, $at) // die $! } my $said = ''; 1 while sysread $s, $said, 4096, length $said; print whole($said, 'the service') } `;
 export const fromService = (program: string): string =>
   `${SERVICE}service(<<'OF_THE_SERVICE');\n${program}\nOF_THE_SERVICE\n`;
 
-/** Whose answers do not depend on a project, on variables of the task or on its gateway. */
+/** Attempts whose answers depend on no project, no variable of the task and no gateway. */
 const FILES_FROM_SERVICE: readonly string[] =
   'fs-home-keys fs-machine-accounts fs-account-names fs-other-project fs-system-programs fs-setuid-program fs-new-privileges fs-mount-flags fs-kernel-settings fs-kernel-memory fs-root-only-files fs-host-directories fs-covered-places fs-odd-devices fs-host-tmp fs-file-handles fs-engine-files fs-proc-magic-links fs-namespace-files fs-own-setuid'.split(
     ' ',
@@ -33,7 +33,7 @@ const AS_OTHERS: readonly Attack[] = [
 ].map((attack) => ({
   ...attack,
   id: `service-${attack.id}`,
-  // The attempt that is made again here names what it follows.
+  // The repeated attempt refers to the original one.
   references: [attack.id],
   area: 'services',
   what: `from a service: ${attack.what}`,
@@ -107,9 +107,9 @@ export const SERVICE_ATTACKS: readonly Attack[] = [
     id: 'service-doors',
     area: 'services',
     references: ['A42', 'A154'],
-    what: 'from a service: reach the gateway, the names or another door of the task it is for',
+    what: 'from a service: reach the gateway, the name service or another listener of its task',
     perl: fromService(
-      perl`for my $port ($V{DOOR}, $V{NAMES}, 2375, 3129, 3130, 3132, 3133) { for my $to ('127.0.0.1', $V{SERVICE}) { reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in($port, inet_aton($to)), "$to:$port") } }`,
+      perl`for my $port ($V{LISTENER}, $V{NAMES}, 2375, 3129, 3130, 3132, 3133) { for my $to ('127.0.0.1', $V{SERVICE}) { reach(PF_INET, SOCK_STREAM, 0, pack_sockaddr_in($port, inet_aton($to)), "$to:$port") } }`,
     ),
     expect: ['ECONNREFUSED'],
     needs: 'services',
@@ -117,11 +117,11 @@ export const SERVICE_ATTACKS: readonly Attack[] = [
   ...AS_OTHERS,
 ];
 
-/** What the neighbour leaves with a service of its own. */
+/** Files that the neighbour leaves in its own service. */
 export const WITH_NEIGHBOURS_SERVICE = perl`if (my @spy = gethostbyname 'ags-attack') { socket(my $s, PF_INET, SOCK_STREAM, 0); connect($s, pack_sockaddr_in(4848, $spy[4])) or die "service: $!"; my $text = 'for ("$ENV{DATA}/neighbour.txt", "$ENV{HOME}/neighbour.txt", "/tmp/neighbour.txt", "/dev/shm/neighbour.txt") { open my $f, ">", $_ or die $!; print $f "the neighbour" } $0 = "the-neighbour"; alarm 0; print "kept"; sleep 300'; syswrite $s, sprintf('%08x', length $text) . $text; sysread $s, my $said, 4; $said eq 'kept' or die "service: $said"; }
 `;
 
-/** While a neighbour with a service of its own runs, and when it has ended. */
+/** While a neighbour with its own service runs, and after it has ended. */
 export const LASTING_SERVICE_ATTACKS: readonly Attack[] = [
   {
     id: 'service-of-another-task',

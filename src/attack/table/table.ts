@@ -1,10 +1,10 @@
-// attack/table/table.ts: every attempt there is. `ags doctor --attack` runs them all; tests run them with every backend; SECURITY.md names them.
+// attack/table/table.ts: all attempts. `ags doctor --attack` runs them all; tests run them with every backend; SECURITY.md names them.
 import type { AnyAttack, Attack } from './attack.ts';
 import { AGENT_ATTACKS } from './agents.ts';
 import { ENGINE_ATTACKS, ENGINE_CONTROL } from './engine.ts';
 import { FILE_ATTACKS } from './files.ts';
 import { GATEWAY_ATTACKS } from './gateway.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from './git.ts';
+import { LONE_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from './git.ts';
 import { GREED_ATTACKS } from './greed-programs.ts';
 import { IDENTITY_ATTACKS } from './identity.ts';
 import { KERNEL_ATTACKS } from './kernel.ts';
@@ -13,7 +13,7 @@ import { NETWORK_ATTACKS } from './network.ts';
 import { SECRET_ATTACKS } from './secrets.ts';
 import { LASTING_SERVICE_ATTACKS, SERVICE_ATTACKS } from './services.ts';
 
-/** From inside, with nobody else there. */
+/** From inside, without a neighbour. */
 export const INSIDE_ATTACKS: readonly Attack[] = [
   ...FILE_ATTACKS,
   ...KERNEL_ATTACKS,
@@ -34,6 +34,6 @@ export const ATTACKS: readonly AnyAttack[] = [
   ...GIT_ATTACKS,
   ...MERGE_ATTACKS,
   ...AGENT_ATTACKS,
-  ...APART_ATTACKS,
+  ...LONE_ATTACKS,
   ...GREED_ATTACKS,
 ];

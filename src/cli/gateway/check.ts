@@ -1,4 +1,4 @@
-// cli/gateway/check.ts: `ags gateway check`: does the gateway answer, and the door to it? For health checks of containers.
+// cli/gateway/check.ts: `ags gateway check`: health checks for a gateway and its listener in containers.
 import { connect } from 'node:net';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
@@ -22,8 +22,8 @@ export async function check({ values }: Arguments, ctx: Context): Promise<number
   if (values['listen'] !== undefined) {
     const place = listenPlace(values);
     if (!(await isOpen(place)))
-      throw new AgsError('backend.unavailable', `There is no door at ${hostAndPort(place.host, place.port)}.`, {
-        hint: 'Open it: ags gateway door --socket <path>',
+      throw new AgsError('backend.unavailable', `No listener answers at ${hostAndPort(place.host, place.port)}.`, {
+        hint: 'Start it: ags gateway listener --socket <path>',
       });
   }
   ctx.stdout.write('ok\n');

@@ -1,8 +1,7 @@
-// cli/gateway/serve.ts: `ags gateway serve`, in the foreground until a signal comes.
+// cli/gateway/serve.ts: `ags gateway serve`: runs the gateway in the foreground until a signal.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { serveGateway, tellReload } from '../../network/serve-gateway.ts';
-import { socketPath } from './place.ts';
-import { untilSignal } from '../until-signal.ts';
+import { socketPath, untilSignal } from './place.ts';
 import type { Arguments, Context } from '../verb.ts';
 
 export async function serve({ values }: Arguments, ctx: Context): Promise<number> {
@@ -14,12 +13,12 @@ export async function serve({ values }: Arguments, ctx: Context): Promise<number
       hint: 'For example: ags gateway serve --socket /run/ags/gateway.sock --rules allow-list.txt',
     });
   if (text('config') === null && lists.length === 0)
-    throw new AgsError('usage.invalid', 'Which file says what may be reached?', {
-      hint: 'A list of hosts (--rules allow-list.txt), or a file with the keys of ags.yaml (--config gateway.yaml).',
+    throw new AgsError('usage.invalid', 'Which file has the rules?', {
+      hint: 'Give a list of hosts (--rules allow-list.txt), or a file with the keys of ags.yaml (--config gateway.yaml).',
     });
   const say = (words: string): void => void ctx.stderr.write(`ags: ${words}\n`);
   const signal = untilSignal();
-  const served = await serveGateway(ctx.world, { config: text('config'), lists, socket, log: text('log') }, say);
+  const served = await serveGateway(ctx.host, { config: text('config'), lists, socket, log: text('log') }, say);
   process.on('SIGHUP', () => tellReload(served.reload, say));
   ctx.stdout.write('ready\n');
   say(`The gateway listens at ${served.places.join(', ')}.`);

@@ -1,4 +1,4 @@
-// cli/net/asks.ts: `ags net asks`: what running sandboxes wait to be allowed.
+// cli/net/asks.ts: `ags net asks`: connections of running sandboxes that wait for an answer.
 import { EXIT } from '../../protocol/errors.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import { ask, runningTask, runningTasks, type Ask } from '../../queries/running.ts';
@@ -7,7 +7,7 @@ import type { Arguments, Context } from '../verb.ts';
 
 export async function showAsks({ values, positionals }: Arguments, ctx: Context): Promise<number> {
   const [name] = positionals;
-  const tasks = name === undefined ? await runningTasks(ctx.world, 'here') : [await runningTask(ctx.world, name)];
+  const tasks = name === undefined ? await runningTasks(ctx.host, 'here') : [await runningTask(ctx.host, name)];
   const answers = await Promise.all(
     tasks.map(async (task) => ({ task: task.task.name, asks: (await ask(task, { do: 'asks' }))?.asks ?? [] })),
   );
@@ -23,10 +23,11 @@ export async function showAsks({ values, positionals }: Arguments, ctx: Context)
 function asksText(rows: readonly (Ask & { task: string })[], running: number, nowMs: number): string {
   if (running === 0) return 'No sandbox of this project is running.\n';
   const [first] = rows;
-  if (first === undefined) return `Nothing waits in ${count(running, 'running sandbox', 'running sandboxes')}.\n`;
+  if (first === undefined)
+    return `No connection waits for an answer in ${count(running, 'running sandbox', 'running sandboxes')}.\n`;
   return [
     table(rows.map((row) => [nameOf(row), count(row.count, 'time'), `since ${age(nowMs - row.sinceMs)}`, row.task])),
-    `\nTo let it through: ags allow ${shellQuote(nameOf(first))}\n`,
+    `\nTo allow it: ags allow ${shellQuote(nameOf(first))}\n`,
   ].join('');
 }
 

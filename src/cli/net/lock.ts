@@ -1,5 +1,5 @@
-// cli/net/lock.ts: `ags net lock`: turn what recorded runs wanted into rules of ags.yaml, host by host.
-// Invariant: only hosts that were shown are written, and each by a yes or by its name.
+// cli/net/lock.ts: `ags net lock`: turns the hosts of recorded runs into rules in ags.yaml, host by host.
+// Invariant: it writes only hosts that it showed and that the user confirmed or named.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatRule, parseRule } from '../../protocol/network-rule.ts';
 import { expandRules } from '../../config/network/presets.ts';
@@ -13,8 +13,8 @@ import type { Arguments, Context } from '../verb.ts';
 export async function lock({ values, positionals }: Arguments, ctx: Context): Promise<number> {
   if (values['yes'] === true && values['only'] !== undefined)
     throw new AgsError('usage.invalid', '--yes and --only exclude each other.');
-  const { input, config } = await projectConfig(ctx.world);
-  const recorded = await readRecorded(ctx.world, input.projectDir, expandRules(config.network), positionals[0]);
+  const { input, config } = await projectConfig(ctx.host);
+  const recorded = await readRecorded(ctx.host, input.projectDir, expandRules(config.network), positionals[0]);
   const json = values['json'] === true;
   if (!json) ctx.stdout.write(recordedText(recorded, ctx));
   const chosen = await choose(recorded.wanted, { values, positionals }, json, ctx);
@@ -39,8 +39,8 @@ async function choose(
   if (typeof values['only'] === 'string') return only(wanted, values['only']);
   if (json || wanted.length === 0) return [];
   if (!ctx.stdin.isTTY)
-    throw new AgsError('usage.no-terminal', 'There is no terminal to ask you on.', {
-      hint: 'To choose without being asked: ags net lock --only <host>,<host>   (or all of them: --yes)',
+    throw new AgsError('usage.no-terminal', 'ags cannot ask: there is no terminal.', {
+      hint: 'To choose without a terminal: ags net lock --only <host>,<host>   (or all of them: --yes)',
     });
   const chosen: Wanted[] = [];
   for (const one of wanted) {
@@ -56,9 +56,13 @@ function only(wanted: readonly Wanted[], text: string): Wanted[] {
     const rule = parseRule(name.trim());
     const found = 'problem' in rule ? undefined : wanted.find((one) => nameOf(one) === formatRule(rule));
     if (found !== undefined) return found;
-    throw new AgsError('usage.invalid', `No recorded run wanted ${JSON.stringify(name)} without a rule for it.`, {
-      hint: 'To allow a host that is not in the list: ags allow --project <host>',
-    });
+    throw new AgsError(
+      'usage.invalid',
+      `${JSON.stringify(name)} is not in the list of recorded hosts without a rule.`,
+      {
+        hint: 'To allow a host that is not in the list: ags allow --project <host>',
+      },
+    );
   });
 }
 
@@ -68,12 +72,14 @@ function nameOf({ host, port }: Wanted): string {
 
 function recordedText({ wanted, runs, damaged }: Recorded, ctx: Context): string {
   const paint = createPaint(ctx.colour);
-  const notes = damaged.map((file) => `Damaged, and used only up to there: ${shortPath(file, ctx.home)}\n`);
+  const notes = damaged.map(
+    (file) => `This log is damaged and was read only up to the damage: ${shortPath(file, ctx.home)}\n`,
+  );
   if (wanted.length === 0)
     return [
       runs === 0
         ? 'No run of this project has used the network yet. To record one: ags exec --network record -- <command>\n'
-        : `All that ${count(runs, 'run', 'runs')} of this project wanted has a rule already.\n`,
+        : `Every host used by ${count(runs, 'run', 'runs')} of this project already has a rule.\n`,
       ...notes,
     ].join('');
   const rows = wanted.map((one) => [
@@ -83,7 +89,7 @@ function recordedText({ wanted, runs, damaged }: Recorded, ctx: Context): string
     one.firstAt.slice(0, 16).replace('T', ' '),
   ]);
   return [
-    section(`Wanted by ${count(runs, 'run')} of this project, without a rule`, table(rows, { indent: 2 }), paint),
+    section(`Hosts without a rule, used by ${count(runs, 'run')} of this project`, table(rows, { indent: 2 }), paint),
     '\n',
     ...notes,
   ].join('');
@@ -94,11 +100,9 @@ function nextText({ wanted }: Recorded, file: WrittenRules | null, mode: string)
   if (file === null) return 'Nothing was written.\n';
   return [
     `Wrote ${count(file.added.length, 'rule')} into ags.yaml: ${file.added.join(', ')}\n`,
-    ...(file.trust === 'pending'
-      ? ['ags.yaml asks for more that you have not approved. Look at it with: ags trust\n']
-      : []),
+    ...(file.trust === 'pending' ? ['ags.yaml asks for more that you have not approved. Review it: ags trust\n'] : []),
     mode === 'record'
-      ? 'Next: set "network: mode: on", so that nothing else gets through.\n'
-      : 'Next: run it again without --network record; nothing else gets through then.\n',
+      ? 'Next: set "network: mode: on" to block all other hosts.\n'
+      : 'Next: run it again without --network record to block all other hosts.\n',
   ].join('');
 }

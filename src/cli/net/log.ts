@@ -1,5 +1,5 @@
-// cli/net/log.ts: `ags net log`: what a run tried to reach, and what was decided.
-// Invariant: nothing that an agent sent gets to the terminal as it came (format.ts).
+// cli/net/log.ts: `ags net log`: the connections a run tried, and each decision.
+// Invariant: text from an agent reaches the terminal only sanitized (format.ts).
 import { visible } from '../../lib/sanitize.ts';
 import { EXIT } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
@@ -12,7 +12,7 @@ import { count, cut, widthOf } from '../terminal/format.ts';
 import type { Arguments, Context } from '../verb.ts';
 
 export async function showLog({ values, positionals }: Arguments, ctx: Context): Promise<number> {
-  const log = await findLog(ctx.world, positionals[0], values['follow'] === true);
+  const log = await findLog(ctx.host, positionals[0], values['follow'] === true);
   const wanted = (decision: Decision): boolean => values['denied'] !== true || decision.verdict !== 'allowed';
   const json = values['json'] === true;
   if (values['follow'] === true) return follow(log, wanted, json, ctx);
@@ -32,7 +32,7 @@ async function follow(
 ): Promise<number> {
   const stop = new AbortController();
   const watch = setInterval(() => {
-    if (!isGoing(ctx.world, log)) stop.abort();
+    if (!isGoing(ctx.host, log)) stop.abort();
   }, 500);
   const interrupted = (): void => stop.abort();
   process.once('SIGINT', interrupted);
@@ -61,23 +61,23 @@ function logText(log: NetworkLogFile, record: NetworkRecord, decisions: readonly
   return [
     `${paint('bold', log.task)}, ${day}\n`,
     ...decisions.map((decision) => lineOf(decision, paint, ctx.stdout.columns)),
-    ...(decisions.length === 0 ? ['Nothing was tried.\n'] : [summary(decisions)]),
+    ...(decisions.length === 0 ? ['No connections were tried.\n'] : [summary(decisions)]),
     ...(record.lost === 0
       ? []
-      : [`${count(record.lost, 'further try was', 'further tries were')} not written down.\n`]),
+      : [`${count(record.lost, 'further connection was', 'further connections were')} not logged.\n`]),
     ...(record.brokenAt === null ? [] : [damage(log, record.brokenAt)]),
   ].join('');
 }
 
 function damage({ file }: NetworkLogFile, brokenAt: number): string {
-  return `The log is damaged at line ${brokenAt}; what follows is left out: ${visible(file)}\n`;
+  return `The log is damaged at line ${brokenAt}; the rest is not shown: ${visible(file)}\n`;
 }
 
 const STYLES = { allowed: 'green', denied: 'red', failed: 'yellow' } as const;
-/** Of host, program, bytes and duration. */
+/** The widths of host, program, bytes and duration. */
 const COLUMNS = [34, 12, 13, 7] as const;
 
-/** What was asked for and by whom, then why it was decided so: below, where the terminal is too narrow for both. */
+/** The request and its program, then the reason: on the same line if the terminal is wide enough, else below. */
 function lineOf(decision: Decision, paint: Paint, width = Infinity): string {
   const { at, verdict, host, port, method, path = '', program = '', reason, by } = decision;
   const place = by === 'name' ? `${host} (name)` : hostAndPort(host, port);
@@ -119,6 +119,6 @@ function summary(decisions: readonly Decision[]): string {
     by(verdict) === 0 ? [] : [`${by(verdict)} ${verdict}`],
   );
   const denied = decisions.find((one) => one.verdict === 'denied');
-  const hint = denied === undefined ? '' : ' To let a host through: ags allow <host>';
+  const hint = denied === undefined ? '' : ' To allow a host: ags allow <host>';
   return `\n${parts.join(', ')}.${hint}\n`;
 }

@@ -1,4 +1,4 @@
-// cli/net/rule-verb.ts: what `ags allow` and `ags deny` have in common.
+// cli/net/rule-verb.ts: the code that `ags allow` and `ags deny` share.
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
@@ -8,9 +8,9 @@ import { shortPath } from '../terminal/format.ts';
 import type { Arguments, Context, Option, Verb } from '../verb.ts';
 
 export const RULE_OPTIONS = {
-  run: { type: 'string', value: 'task', about: 'only for this running sandbox' },
-  project: { type: 'boolean', about: 'write it into ags.yaml, for this project from now on' },
-  always: { type: 'boolean', about: 'write it into your config.yaml, for all your projects' },
+  run: { type: 'string', value: 'task', about: 'only in this running sandbox' },
+  project: { type: 'boolean', about: 'write the rule into ags.yaml, for this project' },
+  always: { type: 'boolean', about: 'write the rule into your config.yaml, for all projects' },
   json: { type: 'boolean', about: 'print one JSON document' },
 } as const satisfies Record<string, Option>;
 
@@ -26,7 +26,7 @@ export function ruleVerb(action: NetworkRule['action'], words: Pick<Verb, 'summa
         });
       const { changeRules } = await import('../../network/change-rules.ts');
       const scope = scopeOf(args);
-      const change = await changeRules(ctx.world, action, args.positionals, scope);
+      const change = await changeRules(ctx.host, action, args.positionals, scope);
       ctx.stdout.write(
         args.values['json'] === true
           ? `${JSON.stringify(changeDocument(change, scope), null, 2)}\n`
@@ -41,7 +41,7 @@ function scopeOf({ values }: Arguments): RuleScope {
   const given = ['run', 'project', 'always'].filter((name) => values[name] !== undefined);
   if (given.length > 1)
     throw new AgsError('usage.invalid', `${given.map((name) => `--${name}`).join(' and ')} exclude each other.`, {
-      hint: '--project and --always also reach the sandboxes that are running.',
+      hint: '--project and --always also change running sandboxes.',
     });
   if (typeof values['run'] === 'string') return { kind: 'task', name: values['run'] };
   if (values['project'] === true) return { kind: 'project' };
@@ -61,20 +61,17 @@ function changeText(change: RuleChange, scope: RuleScope, action: string, ctx: C
             : `${done} ${names} in ${visible(shortPath(file.label, ctx.home))}.`,
           ...(file.dropped.length === 0
             ? []
-            : [
-                `Taken out of the list of what is ${action === 'allow' ? 'denied' : 'allowed'}: ${file.dropped.join(', ')}`,
-              ]),
-          ...(reached.length === 0 ? [] : [`Running sandboxes have it at once: ${reached.join(', ')}`]),
+            : [`Removed from the ${action === 'allow' ? 'denied' : 'allowed'} rules: ${file.dropped.join(', ')}`]),
+          ...(reached.length === 0 ? [] : [`Changed in running sandboxes: ${reached.join(', ')}`]),
         ];
   if (file !== null && action === 'allow' && file.dropped.length > 0 && reached.length > 0)
-    lines.push('What they were started with stays denied in them until they end.');
-  if (file?.trust === 'pending')
-    lines.push('ags.yaml asks for more that you have not approved. Look at it with: ags trust');
+    lines.push('In these sandboxes, the earlier deny rules stay in force until they end.');
+  if (file?.trust === 'pending') lines.push('ags.yaml asks for more that you have not approved. Review it: ags trust');
   if (off && action === 'allow')
     lines.push(
       scope.kind === 'running' || scope.kind === 'task'
-        ? 'The network is off in it, so this has no effect.'
-        : 'The network is off (network.mode), so this has no effect yet.',
+        ? 'The network of this sandbox is off, so the rule has no effect.'
+        : 'The network is off (network.mode), so the rule has no effect yet.',
     );
   if (file === null && action === 'allow' && !off)
     lines.push(`To keep it: ags allow --project ${rules.map(formatRule).map(quoted).join(' ')}`);

@@ -1,4 +1,4 @@
-// cli/net/rules.ts: `ags net rules`: what may be reached, by where it is written.
+// cli/net/rules.ts: `ags net rules`: the rules in force, with the file each one comes from.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkMode, NetworkRule } from '../../protocol/network.ts';
@@ -27,13 +27,13 @@ interface Rules {
 }
 
 async function ofProject(ctx: Context): Promise<Rules> {
-  if (insideDevContainer(ctx.world)) return { mode: 'on', rules: rulesInside() };
-  const { network } = (await projectConfig(ctx.world)).config;
+  if (insideDevContainer(ctx.host)) return { mode: 'on', rules: rulesInside() };
+  const { network } = (await projectConfig(ctx.host)).config;
   return { mode: network.mode, rules: expandRules(network) };
 }
 
 async function ofTask(name: string, ctx: Context): Promise<Rules> {
-  const task = await runningTask(ctx.world, name);
+  const task = await runningTask(ctx.host, name);
   const answer = await ask(task, { do: 'rules' });
   if (answer !== null) return answer;
   throw new AgsError(
@@ -57,7 +57,7 @@ function rulesText(mode: NetworkMode, rules: readonly NetworkRule[], home: strin
     ]);
   return [
     MODES[mode],
-    ...part('Denied, whatever else is allowed', table(list('deny'), { indent: 2 }), paint),
+    ...part('Denied, even if another rule allows it', table(list('deny'), { indent: 2 }), paint),
     ...part('Allowed', table(list('allow'), { indent: 2 }), paint),
     ...part('Allowed by built-in lists', meanings(builtIn), paint),
     ...(rules.some(({ action }) => action === 'allow') ? [] : ['No rule allows anything.\n']),
@@ -71,7 +71,7 @@ function part(title: string, body: string, paint: Paint): string[] {
 const BUILT_IN = 'built-in ';
 
 const MODES = {
-  on: 'on: what these rules allow can be reached, and nothing else.\n',
-  record: 'record: these rules hold; what none of them covers is asked about and noted.\n',
-  off: 'off: nothing can be reached, whatever these rules say.\n',
+  on: 'on: sandboxes reach only hosts that these rules allow.\n',
+  record: 'record: these rules apply; ags asks about hosts without a rule and records them.\n',
+  off: 'off: sandboxes reach no host, even if a rule allows it.\n',
 } as const satisfies Record<NetworkMode, string>;

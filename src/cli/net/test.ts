@@ -1,4 +1,4 @@
-// cli/net/test.ts: `ags net test [hosts]`: from inside a sandbox, host by host: reachable or not, and why.
+// cli/net/test.ts: `ags net test [hosts]`: tries each host from inside a sandbox and prints the result with its reason.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatRule, parsePlace } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
@@ -11,17 +11,17 @@ import { count } from '../terminal/format.ts';
 import type { Arguments, Context } from '../verb.ts';
 
 export async function testHosts({ values, positionals }: Arguments, ctx: Context): Promise<number> {
-  const inside = insideDevContainer(ctx.world);
-  const rules = inside ? rulesInside() : expandRules((await projectConfig(ctx.world)).config.network);
+  const inside = insideDevContainer(ctx.host);
+  const rules = inside ? rulesInside() : expandRules((await projectConfig(ctx.host)).config.network);
   const places = positionals.length > 0 ? positionals.map(readPlace) : testable(rules);
   if (places.length === 0)
-    throw new AgsError('usage.invalid', 'No rule names a host in full, so there is nothing to try.', {
+    throw new AgsError('usage.invalid', 'There is nothing to try: no rule names a complete host.', {
       hint: 'Name some: ags net test example.com',
     });
   const say = (text: string): void => void ctx.stderr.write(`ags: ${text}\n`);
   if (values['json'] !== true)
-    say(`Asking for ${count(places.length, 'host')} from inside ${inside ? 'this dev container' : 'a sandbox'}.`);
-  const reached = inside ? await testFromInside(places) : await testNetwork(ctx.world, {}, places, say);
+    say(`Trying ${count(places.length, 'host')} from inside ${inside ? 'this dev container' : 'a sandbox'}.`);
+  const reached = inside ? await testFromInside(places) : await testNetwork(ctx.host, {}, places, say);
   ctx.stdout.write(
     values['json'] === true
       ? `${JSON.stringify({ hosts: reached }, null, 2)}\n`
@@ -41,7 +41,7 @@ function readPlace(text: string): { host: string; port: number } {
   return { host: place.host, port: place.port ?? 443 };
 }
 
-/** A suffix stands for names that nobody knows. */
+/** Rules with a wildcard name no single host, so they are left out. */
 function testable(rules: readonly NetworkRule[]): { host: string; port: number }[] {
   const exact = rules.filter(({ action, host }) => action === 'allow' && !host.startsWith('*.'));
   const seen = new Map(exact.map(({ host, port }) => [`${host} ${port}`, { host, port }]));
@@ -61,7 +61,7 @@ function reachedText(reached: readonly Reached[], paint: Paint): string {
 
 const COLOURS = { reachable: 'green', refused: 'red', unreachable: 'yellow' } as const;
 
-/** What stands between the host's name and the advice to an agent: here a person reads it. */
+/** Keeps only the reason; the host is in its own column, and the advice is for agents. */
 function shorten(why: string): string {
   return (
     /\((.*)\)\. This is policy/.exec(why)?.[1] ?? why.replace(/^ags: \S+ is allowed, but could not be reached: /, '')

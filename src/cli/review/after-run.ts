@@ -1,4 +1,4 @@
-// cli/review/after-run.ts: a sandbox has ended with changes: ask about them now, or say how to.
+// cli/review/after-run.ts: after a sandbox ended with changes, starts the review or says how to start it.
 import { AgsError } from '../../protocol/errors.ts';
 import { readTask } from '../../store/tasks.ts';
 import { openReview, type Review } from '../../results/review.ts';
@@ -8,14 +8,14 @@ import { count } from '../terminal/format.ts';
 import type { Context } from '../verb.ts';
 import { riskyPatterns } from '../../results/risky-patterns.ts';
 
-/** The command has ended as it did, whatever becomes of its changes: they stay in the task. */
+/** An error here does not change the exit status of the command; the changes stay in the task. */
 export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
   try {
     await askOrTell(taskId, review, ctx);
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
     ctx.stderr.write(
-      `${errorText(error)}ags: Nothing was taken; the changes are kept. Try again with: ags review ${taskId}\n`,
+      `${errorText(error)}ags: Nothing was taken; the changes are kept. Try again: ags review ${taskId}\n`,
     );
   }
 }
@@ -23,8 +23,8 @@ export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Con
 async function askOrTell(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {
   const task = await readTask(ctx.stateDir, taskId);
   if (task === null) return;
-  const risky = await riskyPatterns(ctx.world, task.task.project);
-  const opened = await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { risky }));
+  const risky = await riskyPatterns(ctx.host, task.task.project);
+  const opened = await meanwhile(ctx, LOOKING, openReview(ctx.host, task, { risky }));
   if (review === 'ask' && ctx.stdin.isTTY && ctx.stderr.isTTY && isWorthAsking(opened)) {
     const { reviewOnTerminal } = await import('./session.ts');
     await reviewOnTerminal(task, risky, ctx, opened);
@@ -34,7 +34,7 @@ async function askOrTell(taskId: string, review: 'ask' | 'later', ctx: Context):
   }
 }
 
-// Not so if files were only touched, or written with what was in them before.
+// False if files were only touched, or rewritten with the same content.
 function isWorthAsking(review: Review): boolean {
   const { changes, ignored } = review.compared.changeSet;
   return changes.length > 0 || ignored.files > 0;
@@ -50,6 +50,6 @@ function tell(review: Review, ctx: Context): void {
     ...(refused.length > 0 ? [`${refused.length} that can never be taken`] : []),
   ];
   ctx.stderr.write(
-    `ags: ${parts.join(', ')} changed; nothing was taken. Look at them with: ags review ${review.task.task.name}\n`,
+    `ags: ${parts.join(', ')} changed; nothing was taken. Review them: ags review ${review.task.task.name}\n`,
   );
 }

@@ -1,4 +1,4 @@
-// cli/review/prompt.ts: the questions of a review, file by file, one key each.
+// cli/review/prompt.ts: the prompts of a review: one file and one key at a time.
 // Invariant: nothing is written before the last answer; Ctrl-C at any point leaves everything as it was.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export interface Answers {
   readonly take: readonly Change[];
   readonly drop: readonly Change[];
   readonly edited: ReadonlyMap<string, Buffer>;
-  /** Nothing more is to be asked. */
+  /** The user left the review early. */
   readonly left: boolean;
 }
 
@@ -32,8 +32,8 @@ const HELP = `  y  take it          Y  take this and all that remain (never what
   n  not now          N  not now, for all that remain
   r  throw it away    R  throw this and all that remain away
   d  show the diff, a screen at a time             D  show all of it
-  e  edit it, then take it; of a conflict, both sides in one text
-  q  leave; what you have answered so far is done  Ctrl-C  leave; nothing is done`;
+  e  edit it, then take it; for a conflict, edit both sides in one text
+  q  quit and apply your answers so far            Ctrl-C  quit and change nothing`;
 
 /** null: cancelled. */
 export async function askAboutChanges(
@@ -59,7 +59,7 @@ export async function askAboutChanges(
     out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}${size}`);
     for (const line of reasonLines(change, paint)) out(line);
     const pages = createPages(paintDiff(diff.lines, paint), ctx);
-    // What can run code is shown before it is asked about.
+    // The prompt for a file that can run code comes after its diff.
     if (change.lane !== 'inert') pages.next(out, paint);
     const conflicts = change.conflict === 'conflicts';
     const mayEdit = review.compared.marked.has(change.path);
@@ -74,9 +74,7 @@ export async function askAboutChanges(
       else if (answer === 'D') pages.all(out);
       else if (answer === '?') out(HELP);
       else if (answer === 'y' && conflicts)
-        out(
-          `  It changed on both sides. ${mayEdit ? 'Put both into one text with e, or leave' : 'Leave'} it for later.`,
-        );
+        out(`  It changed on both sides. ${mayEdit ? 'Press e to combine them, or leave' : 'Leave'} it for later.`);
       else if (answer === 'e') {
         const text = await editChange(review, change, ctx);
         if (text === null) continue;
@@ -92,13 +90,13 @@ export async function askAboutChanges(
         if (answer === 'Y' && takable(change)) take.push(change);
         if (answer === 'R') drop.push(change);
         break;
-      } else out('  That key has no meaning here; ? lists those that have.');
+      } else out('  Unknown key; ? lists the keys.');
     }
   }
   return { take, drop, edited, left: false };
 }
 
-/** Git-ignored files are asked about once. null: cancelled. */
+/** One prompt for all git-ignored files. null: cancelled. */
 export async function askAboutIgnored(
   review: Review,
   ctx: Context,
@@ -124,7 +122,7 @@ function takable(change: Change): boolean {
 }
 
 interface Pages {
-  /** As much as fits on the screen; after the end, from the start again. */
+  /** Shows one screen; after the last screen it starts again. */
   next(out: (text: string) => void, paint: Paint): void;
   all(out: (text: string) => void): void;
 }
@@ -145,7 +143,7 @@ function createPages(lines: readonly string[], ctx: Context): Pages {
   };
 }
 
-/** At least one line, and then as many as the screen has room for; a long line takes several rows. */
+/** At least one line, then as many as fit on the screen; a long line takes several rows. */
 function endOfPage(lines: readonly string[], from: number, screen: { columns: number; rows: number }): number {
   let rows = 0;
   for (let at = from; at < lines.length; at++) {
@@ -155,7 +153,7 @@ function endOfPage(lines: readonly string[], from: number, screen: { columns: nu
   return lines.length;
 }
 
-/** null: nothing is to be taken, and the reason was told. */
+/** null: nothing to take, and the user has seen the reason. */
 async function editChange(review: Review, change: Change, ctx: Context): Promise<Buffer | null> {
   const tell = (text: string): null => {
     ctx.stderr.write(`  ${text}\n`);
@@ -167,7 +165,7 @@ async function editChange(review: Review, change: Change, ctx: Context): Promise
     change.conflict === 'conflicts'
       ? marked.get(change.path)
       : (merged.get(change.path) ?? (await readBlob(review.task.paths.staging, change.after.oid)));
-  if (text === undefined) return tell('The two sides cannot be put into one text. Leave it, or throw it away.');
+  if (text === undefined) return tell('The two sides cannot be combined into one text. Leave it, or throw it away.');
   if (text.includes(0)) return tell('There is no text to edit.');
   const dir = mkdtempSync(join(review.task.paths.root, 'edit-'));
   try {
@@ -180,23 +178,23 @@ async function editChange(review: Review, change: Change, ctx: Context): Promise
     const edited = readFileSync(file);
     if (edited.equals(text)) return tell('Nothing was edited, so nothing was taken.');
     if (change.conflict === 'conflicts' && /^(<{7} yours|>{7} sandbox)$/m.test(edited.toString('latin1')))
-      return tell('There are still conflict marks in it, so nothing was taken.');
+      return tell('The text still has conflict markers, so nothing was taken.');
     return edited;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-/** One key at a time from the terminal. */
+/** Reads one key at a time from the terminal. */
 export function openKeys(ctx: Context): { key: Key; close(): void } {
   if (!ctx.stdin.isTTY)
-    throw new AgsError('usage.no-terminal', 'There is no terminal to ask on.', {
+    throw new AgsError('usage.no-terminal', 'ags cannot ask: there is no terminal.', {
       hint: 'Use --accept <path>, --accept-all, --discard-all or --json.',
     });
   const waiting: ((key: string) => void)[] = [];
   const typed: string[] = [];
   const onData = (data: Buffer): void => {
-    // An arrow or function key comes as several characters, which are no answers of their own.
+    // An arrow or function key arrives as several characters and counts as one key.
     const text = data.toString('utf8');
     for (const char of text.startsWith('\x1b') ? ['\x1b'] : text) {
       const next = waiting.shift();

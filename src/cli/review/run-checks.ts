@@ -1,4 +1,4 @@
-// cli/review/run-checks.ts: checks in the foreground: what they print as it comes, how each of them ended, and Ctrl-C.
+// cli/review/run-checks.ts: runs checks in the foreground: live output, results, and Ctrl-C.
 import type { CheckRecord, ChecksFile } from '../../protocol/checks.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -20,7 +20,7 @@ export async function runChecksHere(
   const abort = (): void => stop.abort();
   for (const name of SIGNALS) process.on(name, abort);
   try {
-    const checks = await meanwhile(ctx, LOOKING, openChecks(ctx.world, stored, request));
+    const checks = await meanwhile(ctx, LOOKING, openChecks(ctx.host, stored, request));
     const say = (text: string): void => void (options.quiet ? undefined : ctx.stderr.write(`${text}\n`));
     say(
       `ags: ${stored.task.name}: ${count(checks.merged.take.length, 'file')} onto ${visible(checks.merged.ref.replace('refs/heads/', ''))}, tree ${checks.merged.tree.slice(0, 10)}`,
@@ -46,7 +46,7 @@ export async function runChecksHere(
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** `merge`: the command that takes exactly what was checked; null: it follows. */
+/** `merge` is the command that merges exactly the checked tree; null if the merge follows by itself. */
 export async function tellChecks(
   ctx: Context,
   { paths }: StoredTask,
@@ -64,20 +64,20 @@ export async function tellChecks(
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   if (file.denied.length > 0) say(`ags: refused: ${file.denied.map(visible).join(', ')} (see: ags help network)`);
   const failed = file.checks.flatMap((one, n) => (one.state === 'failed' ? [n] : []));
-  // One that had no time left has printed nothing.
+  // A check that never started has no output.
   const printed = failed.find((n) => file.checks[n]?.startedAtMs !== null);
   switch (file.state) {
     case 'passed':
       return say(
-        `ags: ${count(file.checks.length, 'check')} passed for exactly this.${merge === null ? '' : ` Merge it: ${shellLine(merge)}`}`,
+        `ags: ${count(file.checks.length, 'check')} passed for exactly this tree.${merge === null ? '' : ` Merge it: ${shellLine(merge)}`}`,
       );
     case 'failed':
       return say(
-        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `What was printed: ${checkLogPath(paths, printed)}`}`.trimEnd(),
+        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `Output: ${checkLogPath(paths, printed)}`}`.trimEnd(),
       );
     case 'ended':
     case 'running':
-      return say(`ags: the checks were ended. ${file.reason ?? ''}`.trimEnd());
+      return say(`ags: the checks were stopped. ${file.reason ?? ''}`.trimEnd());
   }
 }
 

@@ -1,4 +1,4 @@
-// cli/review/session.ts: a whole review on the terminal, from the first question to the summary.
+// cli/review/session.ts: a whole review on the terminal, from the first prompt to the summary.
 import type { Change } from '../../protocol/changes.ts';
 import { EXIT } from '../../protocol/errors.ts';
 import type { AppliedChange } from '../../review/journal.ts';
@@ -11,7 +11,7 @@ import { count } from '../terminal/format.ts';
 import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './prompt.ts';
 import type { Context } from '../verb.ts';
 
-/** `opened` is a review of the task that has begun already; it is ended here. */
+/** `opened` is a review of the task that is already open; this function closes it. */
 export async function reviewOnTerminal(
   task: StoredTask,
   risky: readonly string[],
@@ -23,7 +23,7 @@ export async function reviewOnTerminal(
   try {
     using asked = await askAboutAll(task, risky, ctx, keys.key, opened);
     if (asked.answers === null) {
-      say(`Cancelled: nothing was changed. Come back with: ags review ${task.task.name}`);
+      say(`Cancelled: nothing was changed. Resume: ags review ${task.task.name}`);
       return EXIT.cancelled;
     }
     const { review, answers } = asked;
@@ -48,7 +48,7 @@ interface Asked extends Disposable {
   readonly dropIgnored: boolean;
 }
 
-/** Every question comes before the first file is written, those about ignored files too. */
+/** All prompts, including the one about ignored files, come before the first file is written. */
 async function askAboutAll(
   task: StoredTask,
   risky: readonly string[],
@@ -57,7 +57,7 @@ async function askAboutAll(
   opened?: Review,
 ): Promise<Asked> {
   const paint = createPaint(ctx.colour || (ctx.stderr.isTTY && ctx.env['NO_COLOR'] === undefined));
-  let review = opened ?? (await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { risky })));
+  let review = opened ?? (await meanwhile(ctx, LOOKING, openReview(ctx.host, task, { risky })));
   const done = (answers: Answers | null, dropIgnored = false): Asked => ({
     review,
     answers,
@@ -74,8 +74,8 @@ async function askAboutAll(
     if (choice === null) return done(null);
     if (choice !== 'review') return done(first, choice === 'discard');
     review[Symbol.dispose]();
-    review = await meanwhile(ctx, LOOKING, openReview(ctx.world, task, { withIgnored: true, risky }));
-    // What was answered holds for exactly what was shown: a change that is another one by now is asked about again.
+    review = await meanwhile(ctx, LOOKING, openReview(ctx.host, task, { withIgnored: true, risky }));
+    // An answer is valid only for the change that was shown; a change that differs now gets a new prompt.
     const shown = new Map(changes.map((change) => [keyOf(change), change]));
     const now = review.compared.changeSet.changes;
     const more = await askAboutChanges(
@@ -108,7 +108,7 @@ function showHeader(review: Review, say: (text: string) => void): void {
   const { changes, refused } = review.compared.changeSet;
   const risky = changes.filter((change) => change.lane !== 'inert').length;
   say(
-    `${review.task.task.name}: ${count(changes.length, 'file')} changed${risky === 0 ? '' : `, ${risky} of them can run code and ${risky === 1 ? 'is' : 'are'} asked about first`}.`,
+    `${review.task.task.name}: ${count(changes.length, 'file')} changed${risky === 0 ? '' : `, ${risky} of them can run code and ${risky === 1 ? 'comes' : 'come'} first`}.`,
   );
   for (const one of refused)
     say(`  never taken: ${visible(one.path)} (${visible(one.reason.replace(/: never taken$/, ''))})`);
@@ -123,7 +123,7 @@ export function summary(
     outcome: readonly AppliedChange[];
     dropped: number;
     left: number;
-    /** Changes that were neither taken nor thrown away. */
+    /** Changes without a decision. */
     open: readonly Change[];
     task: StoredTask;
   },
@@ -132,14 +132,11 @@ export function summary(
   const failed = failures(input.outcome);
   for (const one of failed) say(`  not taken: ${visible(one.path)}: ${visible(describe(one))}`);
   const parts = [`${input.outcome.length - failed.length} taken`, `${input.dropped} thrown away`, `${input.left} left`];
-  say(`${parts.join(', ')}.${input.left > 0 ? ` Come back with: ags review ${input.task.task.name}` : ''}`);
+  say(`${parts.join(', ')}.${input.left > 0 ? ` Review them: ags review ${input.task.task.name}` : ''}`);
   const conflicts = input.open.filter((change) => change.conflict === 'conflicts');
-  if (conflicts.length > 0)
-    say(
-      '  Files that changed on both sides are not taken as they are: e edits both into one, in a review on a terminal.',
-    );
+  if (conflicts.length > 0) say('  Files that changed on both sides need an edit: press e in a review on a terminal.');
   if (input.open.some((change) => change.lane !== 'inert' && !conflicts.includes(change)))
-    say('  Files that can run code are taken one by one only: y on the file, or --risky <path>.');
+    say('  Take files that can run code one by one: y on the file, or --risky <path>.');
 }
 
 export function describe(one: AppliedChange): string {

@@ -1,5 +1,5 @@
-// cli/review/show-change.ts: a change as a person reads it: one line, the reasons, the diff. Everything an agent may have written
-// goes through the sanitiser first; colours are added afterwards, by us.
+// cli/review/show-change.ts: one change as text: a line, the reasons, the diff.
+// Invariant: all text from an agent is sanitized first; colours are added after that.
 import type { Change } from '../../protocol/changes.ts';
 import { createSanitizer, visible } from '../../lib/sanitize.ts';
 import { formatSize } from '../../lib/units.ts';
@@ -54,11 +54,11 @@ const DIFF_LIMIT = 2 * 1024 * 1024;
 export interface Diff {
   /** Safe to show, without colour. */
   readonly lines: readonly string[];
-  /** How much it is: "+3 -1", or why that cannot be said. */
+  /** "+3 -1", or why there is no line count. */
   readonly size: string;
 }
 
-/** Between the user's file as it is now and what is taken: for a merge, that is the merged text. */
+/** Compares the user's current file with the text that would be taken; for a merge, with the merged text. */
 export async function readDiff(review: Pick<Review, 'task' | 'compared'>, change: Change): Promise<Diff> {
   const { before, after } = change;
   const link = async (side: Change['after'], sign: '-' | '+'): Promise<string[]> =>

@@ -1,4 +1,4 @@
-// cli/review/stat-lines.ts: one line for each change, with how much it is, and what they are together.
+// cli/review/stat-lines.ts: one line for each change with its line counts, and a total.
 import type { Change } from '../../protocol/changes.ts';
 import type { Review } from '../../results/review.ts';
 import { countShown, shownOf } from '../../results/change-set.ts';

@@ -1,4 +1,4 @@
-// cli/terminal/ask.ts: a question on the terminal. Without one the caller must have a flag instead.
+// cli/terminal/ask.ts: asks a question on the terminal. Without a terminal, the user needs a flag instead.
 import { createInterface } from 'node:readline/promises';
 import { AgsError } from '../../protocol/errors.ts';
 

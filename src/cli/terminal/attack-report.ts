@@ -1,4 +1,4 @@
-// cli/terminal/attack-report.ts: what `ags doctor --attack` says: by area, what was tried and what became of it. Each verdict is a sign and a word.
+// cli/terminal/attack-report.ts: the report of `ags doctor --attack`, by area. Each verdict is a sign and a word.
 import { AREAS, type Area } from '../../attack/table/attack.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { EXIT } from '../../protocol/errors.ts';
@@ -8,7 +8,7 @@ import type { Arguments, Context } from '../verb.ts';
 export async function attackHere(values: Arguments['values'], ctx: Context): Promise<number> {
   const flags = values['backend'] === undefined ? {} : { backend: String(values['backend']) };
   const json = values['json'] === true;
-  const report = await attackSandbox(ctx.world, flags, (text) => {
+  const report = await attackSandbox(ctx.host, flags, (text) => {
     if (!json && ctx.terminal.stderr) ctx.stderr.write(`ags: ${text}...\n`);
   });
   ctx.stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : pageOf(report, ctx.colour));
@@ -34,7 +34,7 @@ function pageOf({ attacks, backend, sandbox, ms, stands, notAttacked }: AttackRe
     const here = attacks.filter((one) => one.area === area);
     if (here.length === 0) return [];
     const [first] = here;
-    // Of what a configuration does not have, nothing need be listed.
+    // One line is enough for an area that does not apply to this configuration.
     if (first !== undefined && here.every(({ verdict, why }) => verdict === 'not applicable' && why === first.why))
       return [`${AREAS[area]} (${counts(here)})\n  ${first.why}\n`];
     return [`${AREAS[area]} (${counts(here)})\n${here.map((one) => lineOf(one, colour)).join('')}`];
@@ -42,9 +42,10 @@ function pageOf({ attacks, backend, sandbox, ms, stands, notAttacked }: AttackRe
   const made = attacks.filter(({ verdict }) => verdict !== 'not applicable');
   const through = made.filter(({ verdict }) => verdict === 'not stopped').length;
   const end = stands
-    ? `It stands: ${made.length} attempts on a ${backend} sandbox in ${Math.round(ms / 1000)} s, ${counts(attacks)}.`
-    : `It does not stand: ${through} of ${made.length} attempts on a ${backend} sandbox succeeded (marked "not stopped").`;
-  const besides = notAttacked.length === 0 ? '' : `Not attacked, of your configuration: ${notAttacked.join(', ')}.\n`;
+    ? `The sandbox held: ${made.length} attempts on a ${backend} sandbox in ${Math.round(ms / 1000)} s, ${counts(attacks)}.`
+    : `The sandbox did not hold: ${through} of ${made.length} attempts on a ${backend} sandbox succeeded (marked "not stopped").`;
+  const besides =
+    notAttacked.length === 0 ? '' : `Parts of your configuration that were not attacked: ${notAttacked.join(', ')}.\n`;
   return `${parts.join('\n')}\n${visible(sandbox)}\n${besides}${end}\n`;
 }
 

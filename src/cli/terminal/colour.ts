@@ -1,4 +1,4 @@
-// cli/terminal/colour.ts: a few colours, off unless the context says so. Meaning is never by colour alone.
+// cli/terminal/colour.ts: a few colours, off unless the context turns them on. Colour alone never carries meaning.
 export interface Paint {
   (style: Style, text: string): string;
 }

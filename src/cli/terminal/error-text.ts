@@ -1,4 +1,4 @@
-// cli/terminal/error-text.ts: what went wrong, for a terminal. Names in it may be an agent's.
+// cli/terminal/error-text.ts: an error as text for the terminal. It may contain names from an agent, so it is sanitized.
 import { createSanitizer } from '../../lib/sanitize.ts';
 import type { AgsError } from '../../protocol/errors.ts';
 

@@ -1,8 +1,8 @@
-// cli/terminal/follow-task.ts: watch one task until its run is over. Ctrl-C leaves it running; a second one stops it.
+// cli/terminal/follow-task.ts: follows one task until its run ends. Ctrl-C detaches; a second Ctrl-C stops the task.
 import { EXIT } from '../../protocol/errors.ts';
-import { isUnderWay, type RunState } from '../../protocol/run-state.ts';
+import { isUnderWay } from '../../protocol/run-state.ts';
 import { eachEvent, followEvents } from '../../store/follow-events.ts';
-import type { EventLine } from '../../store/events.ts';
+import type { EventLine } from '../../protocol/event.ts';
 import { readTask, type StoredTask } from '../../store/tasks.ts';
 import { createPaint } from './colour.ts';
 import { showEvent, type EventStyle } from './show-event.ts';
@@ -13,7 +13,7 @@ export interface FollowOptions {
   readonly after: number;
   readonly verbose: boolean;
   readonly json: boolean;
-  /** In front of each line, when several are watched. */
+  /** Put before each line if several tasks are followed. */
   readonly prefix?: string;
 }
 
@@ -26,13 +26,13 @@ export function printEvents(task: StoredTask, options: FollowOptions, ctx: Conte
   eachEvent(task.paths.events, (event) => print(event, options, style, ctx), options.after);
 }
 
-/** How it ended: 0 for ready and no changes, 8 for failed and stopped; 130 when the user left it. */
+/** Returns 0 for ready and no changes, 8 for failed and stopped, 130 if the user detached. */
 export async function followTask(task: StoredTask, options: FollowOptions, ctx: Context): Promise<number> {
   const over = new AbortController();
   const style = eventStyle(ctx, options.verbose);
-  let end: EventLine | null = null;
+  let end: Extract<EventLine, { type: 'run.ended' }> | null = null;
   const left = watchKeys(task, over, ctx);
-  // A runner that is killed writes no last event: its process is looked at now and then.
+  // A killed runner writes no last event, so its process is checked regularly.
   const look = setInterval(() => void isOver(ctx, task).then((gone) => gone && over.abort()), 500);
   try {
     await followEvents(task.paths.events, {
@@ -40,7 +40,7 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
       signal: over.signal,
       onEvent(event) {
         print(event, options, style, ctx);
-        // A run that has ended may have been told to go on.
+        // A message may have started another turn after the run ended.
         if (event.type === 'run.ended') end = event;
         if (event.type === 'run.queued') end = null;
       },
@@ -51,12 +51,12 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
     left.release();
   }
   if (left.byUser()) return EXIT.cancelled;
-  const last = end as EventLine | null;
-  // A runner that was killed before its last event may have written its last state.
-  const state = last === null ? ((await taskNow(ctx, task))?.run.state ?? 'stopped') : last['state'];
-  if (isUnderWay(state as RunState) && !options.json)
+  const last = end as Extract<EventLine, { type: 'run.ended' }> | null;
+  // A runner killed before its last event may still have written its last state.
+  const state = last === null ? ((await taskNow(ctx, task))?.run.state ?? 'stopped') : last.state;
+  if (isUnderWay(state) && !options.json)
     ctx.stderr.write(
-      `ags: the runner of ${task.task.name} was killed. What it did so far: ags diff ${task.task.name}\n`,
+      `ags: the runner of ${task.task.name} was killed. Its changes so far: ags diff ${task.task.name}\n`,
     );
   return state === 'ready' || state === 'no-changes' ? EXIT.done : EXIT.limit;
 }
@@ -67,12 +67,12 @@ function print(event: EventLine, options: FollowOptions, style: EventStyle, ctx:
   ctx.stdout.write(options.prefix === undefined ? lines : lines.replaceAll(/^(?=.)/gm, options.prefix));
 }
 
-/** null: it is gone, or cannot be read. */
+/** null: the task was removed or cannot be read. */
 function taskNow(ctx: Context, task: StoredTask): Promise<StoredTask | null> {
   return readTask(ctx.stateDir, task.task.id).catch(() => null);
 }
 
-/** While its runner lives, the last event is still to come, whatever the state says already. */
+/** The last event comes while the runner lives, even if the state is already final. */
 async function isOver(ctx: Context, task: StoredTask): Promise<boolean> {
   return (await taskNow(ctx, task))?.live !== true;
 }
@@ -86,7 +86,7 @@ function watchKeys(task: StoredTask, over: AbortController, ctx: Context): { byU
     presses += 1;
     if (presses === 1) {
       ctx.stderr.write(
-        `\nags: ${name} goes on without you. Ctrl-C again stops it; come back with: ags logs -f ${name}\n`,
+        `\nags: Detached; ${name} keeps running. Ctrl-C again stops it. Follow it again: ags logs -f ${name}\n`,
       );
       setTimeout(() => over.abort(), SECOND_MS).unref();
     } else if (presses === 2) {

@@ -1,6 +1,6 @@
-// cli/terminal/format.ts: columns and widths for what people read.
-// Invariant: no text gets to the terminal as it came. What `table`, `cut` and `shellQuote` return shows every character that
-// could not be seen or would move the cursor, and colour carries no meaning that the words do not have.
+// cli/terminal/format.ts: tables, wrapping and widths for terminal text.
+// Invariant: `table`, `cut` and `shellQuote` escape every character that is invisible or would move the cursor,
+// and colour carries no meaning that the words do not have.
 import { visible } from '../../lib/sanitize.ts';
 import type { Paint } from './colour.ts';
 
@@ -10,7 +10,7 @@ export type Cell =
   | string
   | { readonly text: string; readonly paint?: (text: string) => string; readonly right?: boolean };
 
-/** Lines with their ends. The widest cell sets a column's width; the last one is never filled up. */
+/** Complete lines. The widest cell sets a column's width; the last column is not padded. */
 export function table(rows: readonly (readonly Cell[])[], options: { indent?: number; gap?: number } = {}): string {
   const cells = rows.map((row) =>
     row.map((cell) =>
@@ -41,7 +41,7 @@ export function section(title: string, body: string, paint: Paint): string {
   return `${paint('bold', title)}\n${body}`;
 }
 
-/** Names with what they mean next to them, broken to fit 80 columns. */
+/** Names with their descriptions, wrapped at 80 columns. */
 export function meanings(list: readonly (readonly [string, string])[]): string {
   const width = Math.max(0, ...list.map(([name]) => widthOf(visible(name))));
   return list
@@ -49,7 +49,7 @@ export function meanings(list: readonly (readonly [string, string])[]): string {
     .join('');
 }
 
-/** Lines with their ends, broken between words. A line break in the text is kept. */
+/** Complete lines, wrapped between words. Line breaks in the text stay. */
 export function wrap(text: string, options: { width?: number; indent?: number } = {}): string {
   const room = (options.width ?? 80) - (options.indent ?? 0);
   const lines = text.split('\n').flatMap((paragraph) => breakWords(paragraph, room));
@@ -67,7 +67,7 @@ function breakWords(paragraph: string, room: number): string[] {
   return lines;
 }
 
-/** Cells of a terminal. Good for names and messages; a joined emoji may be counted too wide, never too narrow. */
+/** Terminal cells. A joined emoji may count too wide, never too narrow. */
 export function widthOf(text: string): number {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length;
   return [...text].reduce((sum, char) => sum + (/\p{M}/u.test(char) ? 0 : WIDE.test(char) ? 2 : 1), 0);
@@ -76,7 +76,7 @@ export function widthOf(text: string): number {
 const WIDE =
   /[\p{Emoji_Presentation}\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 
-/** One line that fits; what is cut off shows as "…". */
+/** One line that fits; "…" stands for the rest. */
 export function cut(text: string, width: number): string {
   const shown = visible(text);
   if (widthOf(shown) <= width) return shown;
@@ -88,7 +88,7 @@ export function cut(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/** A word as a shell reads it back. Unseen characters become escapes, so the line is both exact and harmless to show. */
+/** Quotes a word for a shell. Invisible characters become escapes, so the line is exact and safe to print. */
 export function shellQuote(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   if (visible(word) === word) return `'${word.replaceAll("'", String.raw`'\''`)}'`;
@@ -116,7 +116,7 @@ export function age(ms: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
-/** Below the home as "~/…". */
+/** Shortens a path in the home directory to "~/…". */
 export function shortPath(path: string, home: string): string {
   return path === home ? '~' : path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }

@@ -1,4 +1,4 @@
-// cli/terminal/guest-terminal.ts: the user's terminal at a program inside a sandbox that is running.
+// cli/terminal/guest-terminal.ts: connects the user's terminal to a program inside a running sandbox.
 import { AgsError } from '../../protocol/errors.ts';
 import { openStream } from '../../lib/process/control.ts';
 import { createScreenFilter } from '../../lib/screen-filter.ts';
@@ -9,8 +9,8 @@ import type { Context } from '../verb.ts';
 const LEAVE = 0x1d;
 
 /**
- * What a program may have switched on, and nobody switches off when it is left: colours, scroll region, keys of an application,
- * hidden cursor, no wrapping, mouse, focus, marked pastes, other codes for keys, another screen. Then a line of our own, and nothing below it.
+ * Resets terminal modes that the program may have left on: colours, scroll region, application keys, hidden cursor, no wrapping,
+ * mouse, focus, bracketed paste, key encodings, alternate screen. It ends with a new line and a clear screen below it.
  */
 const AS_BEFORE = [
   '[0m',
@@ -22,14 +22,14 @@ const AS_BEFORE = [
   ...[1000, 1002, 1003, 1004, 1006, 2004].map((mode) => `[?${mode}l`),
   '[>4m',
   '[<u',
-  // It also puts the cursor where it was saved last: here, if there is no other screen.
+  // It also restores the saved cursor: the current position, if there is no alternate screen.
   '7\x1b[?1049l',
 ]
   .map((code) => `\x1b${code}`)
   .join('')
   .concat('\r\n\x1b[J');
 
-/** The exit code of the program; null: the user has left it running. */
+/** The exit code of the program, or null if the user detached. */
 export async function openGuest(
   ctx: Context,
   task: StoredTask,
@@ -38,15 +38,15 @@ export async function openGuest(
   const { stdin, stdout } = ctx;
   if (!stdin.isTTY || !stdout.isTTY)
     throw new AgsError('usage.no-terminal', 'This needs a terminal.', {
-      hint: 'In a script follow it with: ags logs -f',
+      hint: 'In a script, follow the task instead: ags logs -f',
     });
   const window = { columns: stdout.columns, rows: stdout.rows, term: ctx.env['TERM'] };
   const socket = await openStream(task.paths.root, { ...request, ...window }, 10_000);
   if (socket === null)
     throw new AgsError('task.not-found', `${task.task.name} is not running.`, {
-      hint: `How it stands: ags show ${task.task.name}`,
+      hint: `Its state: ags show ${task.task.name}`,
     });
-  ctx.stderr.write('ags: Ctrl-] leaves it running.\r\n');
+  ctx.stderr.write('ags: Ctrl-] detaches; the agent keeps running.\r\n');
   const end: { code: number | null } = { code: null };
   const draw = createScreenFilter();
   const read = createFrameReader((kind, payload) => {
@@ -67,13 +67,17 @@ export async function openGuest(
   stdin.setRawMode(true);
   stdin.on('data', type).resume();
   stdout.on('resize', resize);
-  // What is on the screen was drawn for another window.
+  // The program drew its screen for another window size.
   resize();
   await new Promise<void>((resolve) => socket.once('close', () => resolve()));
   stdout.off('resize', resize);
   stdin.off('data', type).pause();
   stdin.setRawMode(false);
   stdout.write(AS_BEFORE);
-  ctx.stderr.write(`ags: ${end.code === null ? 'left' : `it has ended with ${end.code}`}.\n`);
+  ctx.stderr.write(
+    end.code === null
+      ? `ags: Detached; the agent keeps running.${request['do'] === 'attach' ? ` Reattach: ags attach ${task.task.name}` : ''}\n`
+      : `ags: It exited with ${end.code}.\n`,
+  );
   return end.code;
 }

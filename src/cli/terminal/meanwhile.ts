@@ -1,4 +1,4 @@
-// cli/terminal/meanwhile.ts: a line for whoever waits: on a terminal, from the first second on, what is being done and for how long.
+// cli/terminal/meanwhile.ts: a progress line on the terminal, with the seconds passed, for work of more than a second.
 import type { Context } from '../verb.ts';
 
 export const LOOKING = 'Looking at what changed';

@@ -1,12 +1,10 @@
-// cli/terminal/plan-text.ts: a plan as a page for people. Pure.
-// Invariant: complete. Every mount, variable and limit of the plan has its line, in the plan's order.
+// cli/terminal/plan-text.ts: a plan as readable text. Pure.
+// Invariant: every mount, variable and limit of the plan has its line, in the plan's order.
 import type { Limits, Mount, SandboxSpec } from '../../protocol/spec.ts';
+import { perlProgram } from '../../lib/perl.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatSize } from '../../lib/units.ts';
 import type { LimitInForce } from '../../sandbox/watch/limits.ts';
-import { GATE, HOLDER, ROOM, STAGE, USHER } from '../../sandbox/docker-scripts.ts';
-import { INNER_USHER, KEEPER } from '../../sandbox/inner-scripts.ts';
-import { LAUNCHER } from '../../sandbox/native-scripts.ts';
 import type { PlanView } from '../../exec/plan-view.ts';
 import type { Paint } from './colour.ts';
 import { count, cut, meanings, section, shellLine, shellQuote, table } from './format.ts';
@@ -23,7 +21,7 @@ export function renderPlan(view: PlanView, paint: Paint): string {
     section(
       'Limits',
       table(
-        view.limits.map((limit) => [LIMIT_WORDS[limit.name], HOLDERS[limit.held], limit.means]),
+        view.limits.map((limit) => [LIMIT_WORDS[limit.name], HELD_BY[limit.held], limit.means]),
         { indent: 2 },
       ),
       paint,
@@ -89,10 +87,10 @@ const WORKSPACE = {
 
 const NETWORK = {
   loopback: 'loopback only: nothing outside the sandbox can be reached',
-  gateway: 'loopback only, with the gateway as the one way out',
+  gateway: 'loopback only, with the gateway as the only way out',
 } as const;
 
-// What is shown at its own path needs no second mention of it.
+// A path that is the same inside and outside is printed once.
 function mounts({ spec, taskDir }: PlanView): string {
   const from = (mount: Mount): string => source(mount).replace(`${taskDir}/`, '<task>/');
   return table(
@@ -113,7 +111,7 @@ function access(mount: Mount): string {
         : 'ro';
     case 'proc':
       return 'rw';
-    // The root and /dev are made read-only once everything is in place.
+    // The root and /dev become read-only after the last mount.
     case 'symlink':
     case 'dir':
     case 'dev':
@@ -178,7 +176,7 @@ const LIMIT_WORDS = {
   cpus: 'cpus',
 } as const satisfies Record<keyof Limits, string>;
 
-const HOLDERS = { kernel: 'held by the kernel', watched: 'watched', no: 'no limit' } as const satisfies Record<
+const HELD_BY = { kernel: 'held by the kernel', watched: 'watched', no: 'no limit' } as const satisfies Record<
   LimitInForce['held'],
   string
 >;
@@ -194,12 +192,18 @@ function kernel({ kernel: rules }: SandboxSpec, container: boolean): string {
   ]);
 }
 
-const SCRIPTS = [LAUNCHER, GATE, HOLDER, ROOM, STAGE, USHER, KEEPER, INNER_USHER];
+const PROGRAMS = 'launcher gate pause namespace-wrapper stage stream-broker user-namespace-helper nested-broker'.split(
+  ' ',
+);
+/** The variables that lib/perl.ts puts before a program. */
+const GIVEN = /^(?:\$main::[A-Z_]+ = (?:\d+|'[\w /.]*');\n)*/;
 
-/** Our own scripts keep their lines; in any other word a line break is shown as an escape. */
+/** Our own programs keep their line breaks; other words show them as escapes. */
 export function commandLine(argv: readonly string[]): string {
+  const programs = new Set(PROGRAMS.map((name) => perlProgram(`sandbox/perl/${name}.pl`)));
+  const isOurs = (word: string): boolean => programs.has(word.replace(GIVEN, ''));
   return argv
-    .map((word) => (SCRIPTS.includes(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
+    .map((word) => (isOurs(word) ? `'${word.replaceAll("'", String.raw`'\''`)}'` : shellQuote(word)))
     .join(' ');
 }
 
@@ -218,7 +222,7 @@ export function optionLines(args: readonly string[], privateNames: readonly stri
   return lines;
 }
 
-// A value may itself look like an option, so it is counted, not guessed.
+// A value may look like an option, so the number of values is fixed for each option.
 const VALUES: Readonly<Record<string, number>> = {
   '--uid': 1,
   '--gid': 1,

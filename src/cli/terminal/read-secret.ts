@@ -1,4 +1,4 @@
-// cli/terminal/read-secret.ts: a key that is typed or pasted, without showing it; or the first line of the standard input.
+// cli/terminal/read-secret.ts: reads a key from the terminal without showing it, or from standard input.
 import type { Context } from '../verb.ts';
 
 /** null: the user gave up. */
@@ -17,7 +17,7 @@ export async function readSecret(question: string, ctx: Context): Promise<string
       };
       const give = (): void => end(null);
       const read = (chunk: Buffer): void => {
-        // Some terminals put marks around what is pasted.
+        // Some terminals put marks around pasted text.
         for (const char of chunk.toString('utf8').replaceAll(/\x1b\[20[01]~/g, '')) {
           if (char === '\r' || char === '\n') return end(typed);
           if (char === '\x03' || (char === '\x04' && typed === '')) return end(null);
@@ -36,7 +36,7 @@ export async function readSecret(question: string, ctx: Context): Promise<string
   }
 }
 
-/** All of it: more than a line is for the caller to refuse. */
+/** Reads all input; the caller refuses more than one line. */
 export async function readPiped(ctx: Context): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

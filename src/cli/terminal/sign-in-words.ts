@@ -1,4 +1,4 @@
-// cli/terminal/sign-in-words.ts: how an agent is signed in, in a few words. Of a key there are its last four characters at most.
+// cli/terminal/sign-in-words.ts: how an agent is signed in, in a few words. It shows at most the last four characters of a key.
 import type { SignInStatus } from '../../agent-setup/credentials.ts';
 
 const KINDS = { 'api-key': 'API key', token: 'token', login: 'log-in' } as const;

@@ -1,20 +1,21 @@
-// cli/terminal/watch-list.ts: `ags list --watch`: the list, drawn anew in place while it changes.
+// cli/terminal/watch-list.ts: `ags list --watch`: the list, redrawn in place when it changes.
 import { EXIT } from '../../protocol/errors.ts';
 import { pause } from '../../lib/process/pause.ts';
+import { recoverMerges } from '../../merge/recover-merges.ts';
 import { listTasks } from '../../queries/list.ts';
 import { createPaint } from './colour.ts';
 import type { Context } from '../verb.ts';
-import { taskTable } from '../verbs/list.ts';
+import { taskTable } from './task-table.ts';
 
 const LOOK_MS = 500;
 
-/** Without a terminal one list for each change. */
+/** Without a terminal, prints the whole list for each change. */
 export async function watchList(all: boolean, ctx: Context): Promise<number> {
   const over = new AbortController();
   process.once('SIGINT', () => over.abort());
   const keys = listenForEnd(ctx, over);
   try {
-    await draw(all, ctx, over.signal, keys === null ? '' : 'q leaves');
+    await draw(all, ctx, over.signal, keys === null ? '' : 'q quits');
   } finally {
     keys?.close();
   }
@@ -26,13 +27,14 @@ async function draw(all: boolean, ctx: Context, over: AbortSignal, foot: string)
   let shown = '';
   let lines = 0;
   while (!over.aborted) {
-    const { tasks, project } = await listTasks(ctx.world, { all, size: false });
+    await recoverMerges(ctx.host);
+    const { tasks, project } = await listTasks(ctx.host, { all, size: false });
     const text = tasks.length === 0 ? 'No tasks.\n' : taskTable(tasks, all || project === null, paint, ctx);
     if (text !== shown) {
       const rows = ctx.stdout.isTTY ? ctx.stdout.rows - 1 : Number.POSITIVE_INFINITY;
       const list = text.split('\n').slice(0, -1);
       const fitting = foot === '' ? list.slice(0, rows) : [...list.slice(0, rows - 1), paint('dim', foot)];
-      // Up to where the last one began, and everything from there on is cleared.
+      // Moves up to the first line of the last list and clears everything below.
       const back = ctx.stdout.isTTY && lines > 0 ? `\x1b[${lines}A\x1b[J` : lines > 0 ? '\n' : '';
       ctx.stdout.write(`${back}${fitting.map((line) => `${line}\n`).join('')}`);
       lines = fitting.length;
@@ -42,13 +44,13 @@ async function draw(all: boolean, ctx: Context, over: AbortSignal, foot: string)
   }
 }
 
-const LEAVING = ['q', 'Q', '\x03', '\x04', '\x1b'];
+const QUIT_KEYS = ['q', 'Q', '\x03', '\x04', '\x1b'];
 
-/** What is typed is not shown in the middle of the list. */
+/** Raw mode keeps typed characters out of the list. */
 function listenForEnd({ stdin, stdout }: Context, over: AbortController): { close(): void } | null {
   if (!stdin.isTTY || !stdout.isTTY) return null;
   const onData = (data: Buffer): void => {
-    if (LEAVING.includes(data.toString('utf8'))) over.abort();
+    if (QUIT_KEYS.includes(data.toString('utf8'))) over.abort();
   };
   stdin.setRawMode(true);
   stdin.on('data', onData);

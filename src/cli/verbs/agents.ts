@@ -1,11 +1,11 @@
-// cli/verbs/agents.ts: `ags agents`: which agents there are, installed and signed in; install, remove and update them.
+// cli/verbs/agents.ts: `ags agents`: lists, installs, updates and removes agents.
 import { AGENTS } from '../../agents/agents.ts';
 import type { Agent } from '../../agents/agent.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { installAgent, removeAgent } from '../../agent-setup/install.ts';
-import type { AgentProgram } from '../../agent-setup/programs.ts';
+import type { AgentProgram } from '../../agent-setup/agent-program.ts';
 import { listAgents, type AgentFacts } from '../../agent-setup/about.ts';
 import { readInstalled } from '../../agent-setup/installed-agents.ts';
 import { agentNamed } from '../agent-name.ts';
@@ -18,7 +18,7 @@ const verb: Verb = {
   summary: 'list the agents; install, update and remove them',
   usage: 'agents {list|install|remove|update} [name...] [options]',
   about:
-    'Agents on your PATH are found by themselves. "install" fetches the version that was tried with ags from your npm registry, inside a sandbox that reaches nothing else; no script of a package runs. What is installed is shown to sandboxes read-only.',
+    'ags finds agents on your PATH. "install" fetches the version that ags was tested with from your npm registry, inside a sandbox that reaches nothing else; package scripts do not run. Sandboxes see installed agents read-only.',
   examples: [
     'ags agents',
     'ags agents install codex gemini',
@@ -27,7 +27,7 @@ const verb: Verb = {
     'ags agents remove codex',
   ],
   options: {
-    version: { type: 'string', value: 'version', about: 'install: this one instead of the one that was tried' },
+    version: { type: 'string', value: 'version', about: 'install: this version instead of the tested one' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run(args, ctx) {
@@ -63,7 +63,7 @@ function some(names: readonly string[], word: string): Agent[] {
 }
 
 async function list({ values }: Arguments, ctx: Context): Promise<number> {
-  const rows = await listAgents(ctx.world);
+  const rows = await listAgents(ctx.host);
   if (values['json'] === true) {
     ctx.stdout.write(`${JSON.stringify({ agents: rows.map(document) }, null, 2)}\n`);
     return EXIT.done;
@@ -124,7 +124,7 @@ async function install(agents: readonly Agent[], { values }: Arguments, ctx: Con
   for (const agent of agents) {
     const began = ctx.now().getTime();
     using line = progressLine(ctx);
-    const { bytes, already, ...installed } = await installAgent(ctx.world, agent, version, {
+    const { bytes, already, ...installed } = await installAgent(ctx.host, agent, version, {
       onStart: (text) => line.say(`Installing ${text} ...`),
       onProgress: line.progress,
       notice: line.say,
@@ -135,7 +135,7 @@ async function install(agents: readonly Agent[], { values }: Arguments, ctx: Con
     const seconds = Math.round((ctx.now().getTime() - began) / 1000);
     ctx.stdout.write(
       already
-        ? `${agent.title} ${installed.version} is installed already.\n`
+        ? `${agent.title} ${installed.version} is already installed.\n`
         : `Installed ${agent.title} ${installed.version} (${formatSize(bytes)}, ${seconds} s).\n`,
     );
   }
@@ -143,7 +143,7 @@ async function install(agents: readonly Agent[], { values }: Arguments, ctx: Con
   return EXIT.done;
 }
 
-/** How much there is, on a line that is written again and again; on a terminal only. */
+/** The size so far, on a line that is rewritten; on a terminal only. */
 function progressLine(ctx: Context): Disposable & {
   say(text: string): void;
   progress(bytes: number): void;
@@ -164,10 +164,10 @@ function progressLine(ctx: Context): Disposable & {
 async function remove(agents: readonly Agent[], { values }: Arguments, ctx: Context): Promise<number> {
   const removed: string[] = [];
   for (const agent of agents) {
-    const had = await removeAgent(ctx.world, agent);
+    const had = await removeAgent(ctx.host, agent);
     if (had) removed.push(agent.name);
     if (values['json'] !== true)
-      ctx.stdout.write(had ? `Removed ${agent.title}.\n` : `ags has not installed ${agent.title}.\n`);
+      ctx.stdout.write(had ? `Removed ${agent.title}.\n` : `${agent.title} was not installed by ags.\n`);
   }
   if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
   return EXIT.done;
@@ -175,11 +175,11 @@ async function remove(agents: readonly Agent[], { values }: Arguments, ctx: Cont
 
 async function update(named: readonly Agent[], args: Arguments, ctx: Context): Promise<number> {
   const old = (named.length === 0 ? AGENTS : named).filter((agent) => {
-    const installed = readInstalled(ctx.world, agent.name);
+    const installed = readInstalled(ctx.host, agent.name);
     return installed !== null && installed.version !== agent.install?.version;
   });
   if (old.length > 0) return install(old, { ...args, values: { json: args.values['json'] } }, ctx);
   if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify({ installed: [] }, null, 2)}\n`);
-  else ctx.stdout.write('What ags has installed is up to date.\n');
+  else ctx.stdout.write('All installed agents are up to date.\n');
   return EXIT.done;
 }

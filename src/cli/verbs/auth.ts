@@ -1,5 +1,5 @@
-// cli/verbs/auth.ts: `ags auth`: sign an agent in once, for all tasks.
-// Invariant: a key is never an argument, and of a key nothing is shown but its last four characters.
+// cli/verbs/auth.ts: `ags auth`: signs an agent in once, for all tasks.
+// Invariant: a key is never an argument, and ags shows only the last four characters of a key.
 import { AGENTS } from '../../agents/agents.ts';
 import type { Agent, SignIn } from '../../agents/agent.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
@@ -24,7 +24,7 @@ const verb: Verb = {
   summary: 'sign an agent in, once for all tasks',
   usage: `auth {${[...AGENTS.filter(({ signIns }) => signIns.length > 0).map(({ name }) => name), 'status', 'remove'].join('|')}} [agent] [options]`,
   about:
-    "Keys stay outside: a sandbox has a placeholder, and the gateway puts the key into requests to the one host it is for. A key is asked for without showing it; it is never an argument. With --login the agent's own log-in runs in a sandbox, and only its tokens are kept; they are renewed outside, for all tasks.",
+    "Keys stay outside: a sandbox has a placeholder, and the gateway puts the key into requests to its one host. ags asks for the key without showing it; a key is never an argument. With --login, the agent's own log-in runs in a sandbox and ags keeps only its tokens, which it renews outside for all tasks.",
   examples: [
     'ags auth claude',
     'ags auth codex --login',
@@ -34,12 +34,12 @@ const verb: Verb = {
     'ags auth remove codex',
   ],
   options: {
-    'key-stdin': { type: 'boolean', about: 'read the key or token from the standard input' },
-    'from-env': { type: 'string', value: 'NAME', about: 'keep a copy of what this variable holds now' },
-    login: { type: 'boolean', about: "with the agent's own log-in, in a sandbox" },
-    host: { type: 'string', value: 'host', about: 'which provider the key is for, of an agent that knows several' },
-    token: { type: 'boolean', about: 'what is given is a token of a subscription, not an API key' },
-    keychain: { type: 'boolean', about: 'keep it in the keychain of your session instead of a file' },
+    'key-stdin': { type: 'boolean', about: 'read the key or token from standard input' },
+    'from-env': { type: 'string', value: 'NAME', about: 'store the current value of this variable' },
+    login: { type: 'boolean', about: "use the agent's own log-in, in a sandbox" },
+    host: { type: 'string', value: 'host', about: 'the provider of the key, for an agent that supports several' },
+    token: { type: 'boolean', about: 'the value is a subscription token, not an API key' },
+    keychain: { type: 'boolean', about: 'store it in the keychain of your session instead of a file' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run(args, ctx) {
@@ -53,7 +53,7 @@ const verb: Verb = {
     if (rest.length > 0)
       throw new AgsError(
         'usage.invalid',
-        'A key is never given as an argument: others can see the arguments of a program, and your shell remembers them.',
+        'A key cannot be an argument: other users can see program arguments, and your shell stores them.',
         {
           hint: `Type it when asked: ags auth ${visible(word)}. In a script: ... | ags auth ${visible(word)} --key-stdin`,
         },
@@ -76,13 +76,13 @@ async function signInTo(agent: Agent, args: Arguments, ctx: Context): Promise<nu
   if (typeof variable === 'string') return copyVariable(agent, variable, args, ctx);
   if (values['key-stdin'] === true) return keep(agent, wayFor(agent, args), await readPiped(ctx), args, ctx);
   if (!ctx.terminal.stdin || !ctx.terminal.stderr)
-    throw new AgsError('usage.no-terminal', 'There is no terminal to ask you for the key on.', {
+    throw new AgsError('usage.no-terminal', 'ags cannot ask for the key: there is no terminal.', {
       hint: `In a script: ... | ags auth ${agent.name} --key-stdin, or --from-env NAME`,
     });
   return interactive(agent, args, ctx);
 }
 
-/** The one that the flags mean. */
+/** The sign-in that the flags select. */
 function wayFor(agent: Agent, { values }: Arguments, variable?: string): SignIn {
   const host = values['host'];
   const kinds = agent.signIns.filter(
@@ -113,9 +113,9 @@ async function interactive(agent: Agent, args: Arguments, ctx: Context): Promise
   if (way === null) return EXIT.cancelled;
   if (way.kind === 'login') return logIn(agent, args, ctx);
   ctx.stderr.write(`${way.title}. ${way.how}\n`);
-  for (const variable of foundInEnvironment(ctx.world, way)) {
+  for (const variable of foundInEnvironment(ctx.host, way)) {
     const answer = await ctx.ask(
-      `${variable} is set in your environment, and is used whenever it is. Keep a copy for when it is not? [y/N] `,
+      `${variable} is set in your environment and is used while it is set. Store a copy for later? [y/N] `,
     );
     if (/^y(es)?$/i.test(answer)) return copyVariable(agent, variable, args, ctx);
   }
@@ -139,35 +139,31 @@ async function keep(agent: Agent, way: SignIn, written: string, args: Arguments,
   const key = checkKey(written);
   const kept =
     args.values['keychain'] === true
-      ? await keepInKeychain(ctx.world, agent, way, key)
-      : keepKey(ctx.world, agent, way, key);
+      ? await keepInKeychain(ctx.host, agent, way, key)
+      : keepKey(ctx.host, agent, way, key);
   return told(agent, kept, args, ctx);
 }
 
 async function logIn(agent: Agent, args: Arguments, ctx: Context): Promise<number> {
   const way = agent.signIns.find(({ login }) => login !== undefined);
   if (way === undefined)
-    throw new AgsError('usage.invalid', `${agent.title} has no log-in that ags knows.`, {
+    throw new AgsError('usage.invalid', `ags does not support a log-in for ${agent.title}.`, {
       hint: `With a key: ags auth ${agent.name}`,
     });
   if (args.values['keychain'] === true || args.values['token'] === true)
-    throw new AgsError(
-      'usage.invalid',
-      'The tokens of a log-in are renewed by ags, and so kept in a file of its own.',
-      {
-        hint: `Use: ags auth ${agent.name} --login`,
-      },
-    );
+    throw new AgsError('usage.invalid', 'ags renews the tokens of a log-in, so it stores them in its own file.', {
+      hint: `Use: ags auth ${agent.name} --login`,
+    });
   if (!ctx.terminal.stdin || !ctx.terminal.stdout)
     throw new AgsError('usage.no-terminal', "The agent's own log-in needs a terminal.");
   const { runLogIn } = await import('../../agent-setup/log-in.ts');
   const { openTerminal } = await import('../../exec/terminal.ts');
-  ctx.stderr.write(`${way.how}\nStarting the log-in of ${agent.title} in a sandbox of its own.\n`);
-  const tokens = await runLogIn(ctx.world, agent, way, {
+  ctx.stderr.write(`${way.how}\nStarting the log-in of ${agent.title} in its own sandbox.\n`);
+  const tokens = await runLogIn(ctx.host, agent, way, {
     openStdio: () => openTerminal(ctx),
     notice: (text) => void ctx.stderr.write(`ags: ${text}\n`),
   });
-  return told(agent, keepTokens(ctx.world, agent, way, tokens), args, ctx);
+  return told(agent, keepTokens(ctx.host, agent, way, tokens), args, ctx);
 }
 
 function told(agent: Agent, { kind, kept, ending, since }: Credential, { values }: Arguments, ctx: Context): number {
@@ -183,7 +179,7 @@ function told(agent: Agent, { kind, kept, ending, since }: Credential, { values 
 async function status(names: readonly string[], { values }: Arguments, ctx: Context): Promise<number> {
   const agents = names.length === 0 ? AGENTS.filter(({ signIns }) => signIns.length > 0) : names.map(agentNamed);
   const all = [];
-  for (const agent of agents) all.push(await signInStatus(ctx.world, agent));
+  for (const agent of agents) all.push(await signInStatus(ctx.host, agent));
   if (values['json'] === true) {
     ctx.stdout.write(`${JSON.stringify({ agents: all }, null, 2)}\n`);
     return EXIT.done;
@@ -196,7 +192,7 @@ async function status(names: readonly string[], { values }: Arguments, ctx: Cont
         signInWords(one),
         one.where === 'none' || one.where === 'not needed' ? '-' : one.where,
         one.since?.slice(0, 10) ?? '-',
-        one.renewed ? 'renewed by itself' : (one.expires?.slice(0, 16).replace('T', ' ') ?? '-'),
+        one.renewed ? 'renewed automatically' : (one.expires?.slice(0, 16).replace('T', ' ') ?? '-'),
       ]),
     ]),
   );
@@ -208,13 +204,13 @@ async function remove(names: readonly string[], { values }: Arguments, ctx: Cont
   if (name === undefined || names.length > 1)
     throw new AgsError('usage.invalid', 'Which agent?', { hint: 'See: ags auth status' });
   const agent = agentNamed(name);
-  const had = await forget(ctx.world, agent.name);
+  const had = await forget(ctx.host, agent.name);
   if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ agent: agent.name, removed: had }, null, 2)}\n`);
   else
     ctx.stdout.write(
       had
-        ? `The sign-in of ${agent.title} is forgotten. To make it invalid, take it back where you got it.\n`
-        : `There was no sign-in of ${agent.title} to forget.\n`,
+        ? `The sign-in of ${agent.title} was removed. To revoke the key itself, use the provider's website.\n`
+        : `${agent.title} was not signed in.\n`,
     );
   return EXIT.done;
 }

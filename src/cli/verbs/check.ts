@@ -4,10 +4,10 @@ import type { ChecksFile } from '../../protocol/checks.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'run the checks on what a branch would be after a merge',
+  summary: 'run the checks on the result of a merge before merging',
   usage: 'check [task] [paths...]',
   about:
-    'Makes the trial merge that `ags merge` with the same arguments would make, and runs each command of `checks:` over exactly that, in a fresh sandbox: with the network rules of the project, without its secrets, and with nothing of the agent but the files that were chosen. Nothing of yours changes. The exit status is 6 if a check fails, 7 if there are conflicts.',
+    'Makes the merge that `ags merge` would make with the same arguments, and runs each command of `checks:` on exactly that tree in a fresh sandbox: with the network rules of the project, without its secrets, and with only the chosen files of the agent. Your files and branches do not change. The exit status is 6 if a check fails, 7 if there are conflicts.',
   examples: [
     'ags check fix-login-4kd2',
     'ags check @ src/ --into develop',
@@ -15,19 +15,23 @@ const verb: Verb = {
     'ags check @ --risky package.json && ags merge @ --risky package.json',
   ],
   options: {
-    into: { type: 'string', value: 'branch', about: 'another branch than the one it was started from' },
+    into: { type: 'string', value: 'branch', about: 'target branch instead of the one the task started from' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
-    run: { type: 'string', multiple: true, value: 'command', about: 'this, in place of what is configured' },
-    json: { type: 'boolean', about: 'the result as JSON; what they print is not shown' },
+    run: {
+      type: 'string',
+      multiple: true,
+      value: 'command',
+      about: 'run this command instead of the configured checks',
+    },
+    json: { type: 'boolean', about: 'print the result as JSON, without the output of the checks' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../queries/find-task.ts');
+    const { findWork } = await import('../../agent-run/find-work.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { runChecksHere, tellChecks } = await import('../review/run-checks.ts');
     const { values } = args;
-    const task = await findTask(ctx.world, args.positionals[0], {
+    const task = await findWork(ctx.host, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
-      work: true,
     });
     const json = values['json'] === true;
     const [paths, risky] = [args.positionals.slice(1), (values['risky'] as string[] | undefined) ?? []];
@@ -38,7 +42,7 @@ const verb: Verb = {
       {
         paths,
         risky,
-        riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
+        riskyPatterns: await riskyPatterns(ctx.host, task.task.project),
         into,
         commands: (values['run'] as string[] | undefined) ?? [],
       },

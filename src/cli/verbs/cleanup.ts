@@ -1,4 +1,4 @@
-// cli/verbs/cleanup.ts: `ags cleanup`: remove what killed or finished sandboxes left behind.
+// cli/verbs/cleanup.ts: `ags cleanup`: removes leftovers of killed or finished sandboxes.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
@@ -9,14 +9,14 @@ import { age, count, section, shortPath, table } from '../terminal/format.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'remove what killed or finished sandboxes left behind',
+  summary: 'remove leftovers of killed or finished sandboxes',
   usage: 'cleanup [--dry-run] [--all] [--older-than <time>] [--yes] [--json]',
   about:
-    'Ends processes whose ags was killed, and removes their tasks if they changed nothing, settled tasks, and files of commands that were cut off. Changes that you have not reviewed are kept and listed. Running sandboxes are never touched.',
+    'Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes. Never touches running sandboxes.',
   examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --all --older-than 7d'],
   options: {
-    'dry-run': { type: 'boolean', short: 'n', about: 'only say what would be removed' },
-    all: { type: 'boolean', about: 'also tasks with changes that were not reviewed; asks first' },
+    'dry-run': { type: 'boolean', short: 'n', about: 'only print what would be removed' },
+    all: { type: 'boolean', about: 'also remove tasks with unreviewed changes; asks first' },
     'older-than': { type: 'string', value: 'time', about: 'only tasks that ended longer ago than this: 12h, 7d' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     json: { type: 'boolean', about: 'print one JSON document; asks nothing' },
@@ -27,7 +27,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', {
         hint: 'To remove one task: ags rm <task>',
       });
-    const cleanup = await planCleanup(ctx.world, { all: values['all'] === true, olderThanMs: olderThan(args) });
+    const cleanup = await planCleanup(ctx.host, { all: values['all'] === true, olderThanMs: olderThan(args) });
     const json = values['json'] === true;
     const dryRun = values['dry-run'] === true;
     if (!dryRun && values['yes'] !== true && !(await mayLoseWork(cleanup, json, ctx))) return EXIT.failed;
@@ -58,11 +58,11 @@ async function mayLoseWork({ items }: Cleanup, json: boolean, ctx: Context): Pro
   const losing = items.filter((item) => item.losesWork).map(({ name }) => name);
   if (losing.length === 0) return true;
   if (json || !ctx.stdin.isTTY)
-    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${losing.join(' ')}`, {
-      hint: 'To throw them away without being asked: ags cleanup --all --yes',
+    throw new AgsError('usage.no-terminal', `These tasks have unreviewed changes: ${losing.join(' ')}`, {
+      hint: 'To delete them without a prompt: ags cleanup --all --yes',
     });
   const answer = await ctx.ask(
-    `${losing.map((name) => `  ${name}\n`).join('')}Throw the changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`} away? [y/N] `,
+    `${losing.map((name) => `  ${name}\n`).join('')}Delete the unreviewed changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`}? [y/N] `,
   );
   return /^y(es)?$/i.test(answer.trim());
 }
@@ -88,7 +88,7 @@ function report(
   const freed = done.reduce((sum, item) => sum + item.bytes, 0);
   const parts = [
     ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
-    ...(failed.length === 0 ? [] : [section('In use, or not to be removed now', list(failed), paint)]),
+    ...(failed.length === 0 ? [] : [section('In use, or could not be removed', list(failed), paint)]),
     ...keptPart(cleanup.kept, paint, ctx.now().getTime()),
     `${done.length === 0 ? 'There is nothing to clean up' : `${count(done.length, 'item')}${freed === 0 ? '' : `, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
   ];
@@ -103,7 +103,7 @@ function keptPart(kept: readonly TaskRow[], paint: Paint, nowMs: number): string
     row.state === 'interrupted' || row.state === 'damaged' ? row.state : 'to review',
     row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`,
   ]);
-  return [section('Kept, because of changes that nobody has decided about', table(rows, { indent: 2 }), paint)];
+  return [section('Kept, because of unreviewed changes', table(rows, { indent: 2 }), paint)];
 }
 
 function cleanupDocument(

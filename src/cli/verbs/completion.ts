@@ -1,4 +1,4 @@
-// cli/verbs/completion.ts: `ags completion <shell>`, and the hidden command that completion scripts ask.
+// cli/verbs/completion.ts: `ags completion <shell>`, and the hidden command that completion scripts call.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { entryIds } from '../../queries/entries.ts';
 import { restOf, SHELLS, type Completable } from '../completion-scripts.ts';
@@ -8,7 +8,7 @@ const verb: Verb = {
   summary: 'print a completion script for your shell',
   usage: 'completion {bash|zsh|fish}',
   about:
-    'To install it for good, write it where your shell looks for it, as below. For zsh, "fpath+=~/.zfunc" must stand before "compinit" in ~/.zshrc.',
+    'To install it permanently, write it where your shell looks for it, as below. For zsh, put "fpath+=~/.zfunc" before "compinit" in ~/.zshrc.',
   examples: ['source <(ags completion bash)', ...Object.values(SHELLS).map(({ install }) => install)],
   options: {},
   async run({ positionals }, ctx) {
@@ -19,14 +19,14 @@ const verb: Verb = {
       });
     }
     const { script, install } = SHELLS[shell as keyof typeof SHELLS];
-    ctx.stdout.write(script(await completables()));
+    ctx.stdout.write(script(await completables(ctx)));
     if (ctx.stdout.isTTY) ctx.stderr.write(`\nTo install it: ${install}\n`);
     return EXIT.done;
   },
 };
 export default verb;
 
-/** `ags __complete tasks`: quick, and silent whatever is wrong. */
+/** `ags __complete tasks`: fast, and silent on errors. */
 export async function completeWords(kinds: readonly string[], ctx: Context): Promise<number> {
   if (kinds[0] === 'tasks')
     ctx.stdout.write(
@@ -37,12 +37,10 @@ export async function completeWords(kinds: readonly string[], ctx: Context): Pro
   return EXIT.done;
 }
 
-async function completables(): Promise<Completable[]> {
-  // Not at the top: the table of verbs is what loads this file.
-  const { VERBS } = await import('./table.ts');
+async function completables({ verbs: all }: Context): Promise<Completable[]> {
   const { TOPICS } = await import('../help-topics.ts');
   const verbs = await Promise.all(
-    Object.entries(VERBS).map(async ([name, entry]): Promise<Completable> => {
+    Object.entries(all).map(async ([name, entry]): Promise<Completable> => {
       const { default: one } = await entry.load();
       return { name, summary: entry.summary, options: one.options, rest: restOf(one) };
     }),
@@ -51,7 +49,7 @@ async function completables(): Promise<Completable[]> {
     name: 'help',
     summary: 'help on a command or topic',
     options: {},
-    rest: { kind: 'words', words: [...Object.keys(VERBS), ...Object.keys(TOPICS)] },
+    rest: { kind: 'words', words: [...Object.keys(all), ...Object.keys(TOPICS)] },
   };
   return [...verbs, help];
 }

@@ -1,4 +1,4 @@
-// cli/verbs/config.ts: the effective configuration, each value with the place it came from.
+// cli/verbs/config.ts: `ags config`: the effective configuration, each value with its origin.
 import { existsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -22,13 +22,13 @@ import { findProject } from '../../run/project.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'show the effective configuration and where each value comes from',
+  summary: 'show the effective configuration and the origin of each value',
   usage: 'config [path | <key>] [--all] [--json]',
   about:
-    'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" names the files.',
+    'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" prints the file names.',
   examples: ['ags config', 'ags config limits', 'ags config hide --all', 'ags config path'],
   options: {
-    all: { type: 'boolean', about: 'List also every entry of the built-in lists' },
+    all: { type: 'boolean', about: 'Also list every entry of the built-in lists' },
     json: { type: 'boolean', about: 'Print JSON' },
   },
   async run({ values, positionals }, ctx) {
@@ -176,7 +176,7 @@ function isBelow(name: string, key: string): boolean {
   return name === key || name.startsWith(`${key}.`) || name.startsWith(`${key}[`);
 }
 
-/** The built-in part of a list as one row. */
+/** Folds the built-in part of a list into one row. */
 function folded(rows: readonly Row[]): Row[] {
   const listOf = (row: Row): string | undefined =>
     row.origin === 'built-in' ? /^(.*)\[\d+\]$/.exec(row.name)?.[1] : undefined;
@@ -270,6 +270,6 @@ function showPaths(input: ConfigInput, json: boolean, ctx: Context): number {
   if (json) ctx.stdout.write(`${JSON.stringify({ files }, null, 2)}\n`);
   else
     for (const { layer, path, exists } of files)
-      ctx.stdout.write(`${layer.padEnd(7)}  ${visible(path)}${exists ? '' : '  (not there)'}\n`);
+      ctx.stdout.write(`${layer.padEnd(7)}  ${visible(path)}${exists ? '' : '  (does not exist)'}\n`);
   return EXIT.done;
 }

@@ -4,7 +4,7 @@ import { ruleVerb } from '../net/rule-verb.ts';
 export default ruleVerb('deny', {
   summary: 'keep sandboxes from reaching a host',
   about:
-    'A deny wins over every allow, built-in ones included. Without an option it holds for the sandboxes of this project that are running now, at once, for connections that are made from then on. --project and --always write it into a file, and reach running sandboxes too. Rules are written as for "ags allow".',
+    'A deny wins over every allow, including built-in ones. Without an option, it applies at once to new connections of running sandboxes of this project. --project and --always write it into a file and also change running sandboxes. Rules have the form that "ags allow" describes.',
   examples: [
     'ags deny gist.github.com',
     "ags deny --project '*.example.com'",

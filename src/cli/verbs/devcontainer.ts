@@ -6,7 +6,7 @@ const verb: Verb = {
   summary: 'write a .devcontainer for editors, with the rules of a sandbox',
   usage: 'devcontainer init [--service <name,...>] [--docker] [--force]',
   about:
-    'Visual Studio Code, JetBrains and @devcontainers/cli open the project in a container without root, capabilities or network; the gateway lets through what .devcontainer/allow-list.txt names, which is made from the rules of this project. The project is your own directory there, not a copy: for work that you want to review first, use a task.',
+    'Visual Studio Code, JetBrains and @devcontainers/cli open the project in a container without root, capabilities or network. The gateway lets through the hosts in .devcontainer/allow-list.txt, which ags generates from the rules of this project. The container uses your own directory, not a copy: for work that you want to review first, use a task.',
   examples: [
     'ags devcontainer init',
     'ags devcontainer init --service postgres,redis',
@@ -19,10 +19,10 @@ const verb: Verb = {
       type: 'string',
       multiple: true,
       value: 'name,...',
-      about: 'beside it, besides what "services:" names: postgres, mariadb, redis, valkey',
+      about: 'add this service to those in "services:"; postgres, mariadb, redis, valkey',
     },
-    docker: { type: 'boolean', about: 'with an engine of its own beside it, also where "docker:" does not say so' },
-    force: { type: 'boolean', about: 'replace files that are there' },
+    docker: { type: 'boolean', about: 'add a private Docker daemon, even if "docker:" is not set' },
+    force: { type: 'boolean', about: 'replace existing files' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run({ values, positionals }, ctx) {
@@ -32,10 +32,10 @@ const verb: Verb = {
       });
     const [{ initDevContainer }, { readVersion }] = await Promise.all([
       import('../../images/devcontainer/devcontainer.ts'),
-      import('../version.ts'),
+      import('../../lib/package-file.ts'),
     ]);
     const services = Array.isArray(values['service']) ? values['service'].flatMap((one) => one.split(',')) : [];
-    const written = await initDevContainer(ctx.world, {
+    const written = await initDevContainer(ctx.host, {
       services,
       docker: values['docker'] === true,
       force: values['force'] === true,

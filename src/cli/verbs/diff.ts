@@ -8,21 +8,20 @@ const verb: Verb = {
   summary: 'show what a sandbox changed',
   usage: 'diff [task] [paths...]',
   about:
-    'Compares what the sandbox left with your files as they are now; what an agent did, with the commit it started from. Nothing is taken.',
+    'For a command, compares the files of the sandbox with your current files; for an agent, with the commit it started from. Changes nothing.',
   examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],
   options: {
-    stat: { type: 'boolean', about: 'one line per file, with how many lines came and went' },
-    'name-only': { type: 'boolean', about: 'names only' },
-    json: { type: 'boolean', about: 'the changes as JSON' },
+    stat: { type: 'boolean', about: 'one line per file, with added and removed lines' },
+    'name-only': { type: 'boolean', about: 'print file names only' },
+    json: { type: 'boolean', about: 'print the changes as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../queries/find-task.ts');
+    const { findWork } = await import('../../agent-run/find-work.ts');
     const { changeLine, paintDiff, readDiff, reasonLines } = await import('../review/show-change.ts');
     const { createPaint } = await import('../terminal/colour.ts');
     const { visible } = await import('../../lib/sanitize.ts');
-    const task = await findTask(ctx.world, args.positionals[0], {
+    const task = await findWork(ctx.host, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
-      work: true,
     });
     const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
     using review = await meanwhile(ctx, LOOKING, open(ctx, task));
@@ -73,14 +72,14 @@ type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
 async function open(ctx: Context, task: StoredTask): Promise<Shown> {
   const { openReview } = await import('../../results/review.ts');
   const { riskyPatterns } = await import('../../results/risky-patterns.ts');
-  const risky = await riskyPatterns(ctx.world, task.task.project);
-  if (task.task.kind !== 'agent') return openReview(ctx.world, task, { risky });
+  const risky = await riskyPatterns(ctx.host, task.task.project);
+  if (task.task.kind !== 'agent') return openReview(ctx.host, task, { risky });
   const { captureChanges } = await import('../../results/capture.ts');
   const { compareWithBase } = await import('../../results/changes.ts');
-  const capture = await captureChanges(ctx.world, task, { withIgnored: false });
+  const capture = await captureChanges(ctx.host, task, { withIgnored: false });
   return {
     task,
-    compared: await compareWithBase(ctx.world, task, capture, risky),
+    compared: await compareWithBase(ctx.host, task, capture, risky),
     [Symbol.dispose]: () => undefined,
   };
 }

@@ -1,18 +1,18 @@
-// cli/verbs/doctor.ts: `ags doctor`: one line for each thing a sandbox needs, as a sign and as a word, with its cure.
+// cli/verbs/doctor.ts: `ags doctor`: one line for each requirement of a sandbox: a sign, a word, and the fix.
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { diagnose, type Answer, type Diagnosis } from '../../housekeeping/doctor.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'say what works on this machine and what does not',
+  summary: 'check what works on this machine and what does not',
   usage: 'doctor [--attack [--backend <name>]] [--json]',
   about:
-    'Starts a small sandbox and asks it from inside whether every protection is in force. Changes nothing.\nWhatever is not in order comes with the command that puts it right. Ends with 0 if "ags exec" works here, else with 9.\nWith --attack, sandboxes made as those of your tasks are attacked in every known way, for real, among things of ours that notice when they are touched. Ends with 0 if every attempt was stopped or limited as promised, else with 1. See SECURITY.md.',
+    'Starts a small sandbox and verifies from inside that every protection is in force. Changes nothing.\nEach problem comes with the command that fixes it. Exits with 0 if "ags exec" works here, else with 9.\nWith --attack, ags runs its table of real attacks inside sandboxes like those of your tasks, with canary files that reveal a breach. Exits with 0 if every attempt was stopped or limited as promised, else with 1. See SECURITY.md.',
   examples: ['ags doctor', 'ags doctor --json', 'ags doctor --attack', 'ags doctor --attack --backend docker'],
   options: {
-    attack: { type: 'boolean', about: 'attack a sandbox as your tasks have it, and say what happened' },
-    backend: { type: 'string', value: 'auto|native|docker|podman', about: 'with --attack: what builds the sandbox' },
+    attack: { type: 'boolean', about: 'attack a sandbox like those of your tasks, and print the results' },
+    backend: { type: 'string', value: 'auto|native|docker|podman', about: 'with --attack: how the sandbox is built' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run({ values, positionals }, ctx) {
@@ -24,9 +24,9 @@ const verb: Verb = {
     }
     if (values['backend'] !== undefined)
       throw new AgsError('usage.invalid', '--backend goes with --attack.', {
-        hint: 'What is said without it is about all backends: ags doctor',
+        hint: 'Without --attack, doctor checks all backends: ags doctor',
       });
-    const diagnosis = await diagnose(ctx.world);
+    const diagnosis = await diagnose(ctx.host);
     ctx.stdout.write(
       values['json'] === true ? `${JSON.stringify(diagnosis, null, 2)}\n` : pageOf(diagnosis, ctx.colour),
     );
@@ -50,7 +50,7 @@ function pageOf({ ready, checks }: Diagnosis, colour: boolean): string {
   const count = checks.filter(({ status }) => status === 'missing').length;
   const end = ready
     ? 'Ready: ags exec works here.'
-    : `Not ready: ags exec does not work until ${count === 1 ? 'the line marked' : `the ${count} lines marked`} "missing" ${count === 1 ? 'is' : 'are'} put right.`;
+    : `Not ready: ags exec does not work until you fix the ${count === 1 ? 'line' : `${count} lines`} marked "missing".`;
   return `${parts.join('\n')}\n${end}\n`;
 }
 

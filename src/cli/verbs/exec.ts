@@ -4,10 +4,10 @@ import { RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'run a command over this repository in a fresh sandbox',
+  summary: 'run a command on this repository in a fresh sandbox',
   usage: 'exec [options] -- <command> [arguments...]',
   about:
-    'The command sees the repository at its own path, copy-on-write: the original is never written. Your home, your other\nprojects and the rest of the machine do not exist inside; of the network only what rules allow (ags help network). What it changed is asked about afterwards.',
+    'The command sees the repository at its usual path, copy-on-write: the original is never written. Your home, your other\nprojects and the rest of the machine do not exist inside; the network has only hosts that rules allow (ags help network). Afterwards you review the changes.',
   examples: [
     'ags exec -- npm test',
     'ags exec --limit time=10m -- make',

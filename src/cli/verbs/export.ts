@@ -4,10 +4,10 @@ import { EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'write a task into one file, for another machine',
+  summary: 'write a task into one file for another machine',
   usage: 'export <task> [file] [--thin] [--data] [--force]',
   about:
-    'Its branch with everything on it, what it did and said, what it reached, its goal and its rules; `ags import` brings it back. No secrets, credentials, variables or hidden files are in it. Without a file it is <task>.ags here.',
+    'The file has the branch, the events, the network log, the goal and the rules of the task, and no secrets, credentials, variables or hidden files; `ags import` reads it. The default name is <task>.ags in this directory.',
   examples: [
     'ags export fix-login',
     'ags export fix-login /mnt/stick/fix-login.ags',
@@ -15,19 +15,19 @@ const verb: Verb = {
     'ags export fix-login --data',
   ],
   options: {
-    thin: { type: 'boolean', about: 'leave out what the repository had before the task' },
-    data: { type: 'boolean', about: 'with the data of its services; it must not run meanwhile' },
+    thin: { type: 'boolean', about: 'leave out the history before the task' },
+    data: { type: 'boolean', about: 'include the data of its services; the task must not be running' },
     force: { type: 'boolean', short: 'f', about: 'overwrite the file' },
-    json: { type: 'boolean', about: 'what was written, as JSON' },
+    json: { type: 'boolean', about: 'print what was written as JSON' },
   },
   async run({ values, positionals }, ctx) {
     const { exportTask } = await import('../../transfer/export.ts');
-    const { findTask } = await import('../../queries/find-task.ts');
+    const { findWork } = await import('../../agent-run/find-work.ts');
     const { formatSize } = await import('../../lib/units.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
-    const { readVersion } = await import('../version.ts');
-    const stored = await findTask(ctx.world, positionals[0] ?? '@', { work: true });
+    const { readVersion } = await import('../../lib/package-file.ts');
+    const stored = await findWork(ctx.host, positionals[0] ?? '@');
     const { name } = stored.task;
     const file = resolve(ctx.cwd, positionals[1] ?? `${name}.ags`);
     const wish = {
@@ -37,24 +37,23 @@ const verb: Verb = {
       overwrite: values['force'] === true,
       version: readVersion(),
     };
-    const done = await meanwhile(ctx, `Writing ${visible(file)}`, exportTask(ctx.world, stored, wish));
+    const done = await meanwhile(ctx, `Writing ${visible(file)}`, exportTask(ctx.host, stored, wish));
     if (values['json'] === true) {
       ctx.stdout.write(`${JSON.stringify({ file, ...done })}\n`);
       return EXIT.done;
     }
     ctx.stdout.write(`${visible(file)}\n`);
-    if (done.running)
-      ctx.stderr.write(`ags: ${name} is running: what it did since its last turn is not in the file.\n`);
+    if (done.running) ctx.stderr.write(`ags: ${name} is running: its work since the last turn is not in the file.\n`);
     if (done.withoutData.length > 0)
       ctx.stderr.write(
-        `ags: the data of its services (${done.withoutData.join(', ')}) is not in the file; with it: ags export ${name} --data\n`,
+        `ags: the data of its services (${done.withoutData.join(', ')}) is not in the file. To include it: ags export ${name} --data\n`,
       );
     if (done.leftOut.length > 0)
-      ctx.stderr.write(`ags: of its flags these stay here: ${visible(done.leftOut.join(', '))}\n`);
+      ctx.stderr.write(`ags: these flags of the task are not in the file: ${visible(done.leftOut.join(', '))}\n`);
     const base = done.members.find((one) => one.name === 'base.pack');
-    const history = base === undefined ? '' : `, ${formatSize(base.bytes)} of it the repository as it was before`;
+    const history = base === undefined ? '' : `, of which ${formatSize(base.bytes)} are earlier history`;
     ctx.stderr.write(
-      `ags: ${name} is in it (${formatSize(done.bytes)}${history}). On the other machine: ags import ${visible(positionals[1] ?? `${name}.ags`)}\n`,
+      `ags: Exported ${name} (${formatSize(done.bytes)}${history}). On the other machine: ags import ${visible(positionals[1] ?? `${name}.ags`)}\n`,
     );
     return EXIT.done;
   },

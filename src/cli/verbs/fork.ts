@@ -3,31 +3,31 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'give another goal, or another agent, what a task has done so far',
+  summary: 'start a new task from the files of another one',
   usage: 'fork <task> "<goal>"',
   about:
-    'Another task, with a branch, a workspace and a sandbox of its own, that begins with the files of the first as they are on its branch. The first stays as it is, and both can be merged.',
+    'The new task has its own branch, workspace and sandbox, and starts from the files on the branch of the first task. The first task stays as it is, and you can merge both.',
   examples: [
     'ags fork fix-date-tests "Do the same for the calendar"',
     'ags fork fix-date-tests "Make it simpler" --agent codex --name simpler -d',
   ],
   options: {
-    agent: { type: 'string', short: 'a', value: 'name', about: 'another one than the task had' },
-    model: { type: 'string', value: 'name', about: 'the model that the agent is told to use' },
-    name: { type: 'string', value: 'name', about: 'what the new task is called; otherwise after its goal' },
-    detach: { type: 'boolean', short: 'd', about: 'do not stay to watch' },
-    verbose: { type: 'boolean', short: 'v', about: 'show thoughts, and what commands print' },
+    agent: { type: 'string', short: 'a', value: 'name', about: 'agent to use instead of that of the first task' },
+    model: { type: 'string', value: 'name', about: 'the model for the agent' },
+    name: { type: 'string', value: 'name', about: 'name of the new task; the default comes from its goal' },
+    detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
+    verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
   },
   async run(args, ctx) {
     const [from, text = '', ...more] = args.positionals;
     if (from === undefined || text.trim() === '' || more.length > 0)
-      throw new AgsError('usage.invalid', 'Which task, and what should come of it?', {
+      throw new AgsError('usage.invalid', 'Which task, and what goal?', {
         hint: 'ags fork <task> "<goal>"',
       });
     const given = (name: string): string | null => (args.values[name] as string | undefined) ?? null;
     const { findTask } = await import('../../queries/find-task.ts');
     const { forkTask } = await import('../../agent-run/fork.ts');
-    const [made] = await forkTask(ctx.world, await findTask(ctx.world, from), {
+    const [made] = await forkTask(ctx.host, await findTask(ctx.host, from), {
       text,
       name: given('name'),
       agent: given('agent'),
@@ -35,7 +35,7 @@ const verb: Verb = {
     });
     if (made === undefined) throw new Error('no task was made');
     if (args.values['detach'] === true) {
-      ctx.stderr.write(`ags: started. Watch it with: ags logs -f ${made.task.name}\n`);
+      ctx.stderr.write(`ags: started. Follow it: ags logs -f ${made.task.name}\n`);
       ctx.stdout.write(`${made.task.name}\n`);
       return EXIT.done;
     }

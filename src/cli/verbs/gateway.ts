@@ -1,58 +1,65 @@
-// cli/verbs/gateway.ts: `ags gateway <what>`: the gateway as a program of its own. Each word has a file of its own.
+// cli/verbs/gateway.ts: `ags gateway <command>`: the gateway as a separate program. Each command has its own file.
 import { AgsError } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 type Run = (args: Arguments, ctx: Context) => Promise<number>;
 
-const WORDS: Readonly<Record<string, { options: readonly string[]; load(): Promise<Run> }>> = {
+const LISTENER = {
+  options: ['socket', 'listen'],
+  load: async () => (await import('../gateway/listener.ts')).openListener,
+};
+
+const COMMANDS: Readonly<Record<string, { options: readonly string[]; load(): Promise<Run> }>> = {
   serve: {
     options: ['config', 'rules', 'socket', 'log'],
     load: async () => (await import('../gateway/serve.ts')).serve,
   },
-  door: { options: ['socket', 'listen'], load: async () => (await import('../gateway/listener.ts')).openDoor },
+  listener: LISTENER,
+  // The earlier name; generated dev container files use it.
+  door: LISTENER,
   engine: { options: ['listen'], load: async () => (await import('../gateway/engine.ts')).serveEngine },
   check: { options: ['socket', 'listen'], load: async () => (await import('../gateway/check.ts')).check },
 };
 
 const verb: Verb = {
-  summary: 'run the gateway on its own, for containers and clusters',
-  usage: 'gateway {serve|door|engine|check} [options]',
+  summary: 'run the gateway by itself, for containers and clusters',
+  usage: 'gateway {serve|listener|engine|check} [options]',
   about:
-    'The same gateway that every sandbox has: an HTTP, CONNECT and SOCKS5 proxy that lets through what rules allow and writes every decision down. serve: rules come from a list with a host on each line (--rules; "!" denies), from a file with the keys of ags.yaml (--config), or both; without either nothing is allowed. A file that changes takes effect at once, or not at all if it is wrong; open connections stay. --config can also say where to listen, beside --socket:\n\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: 127.0.0.1:9180       # /healthz and /metrics\n    log: /var/log/ags/network.jsonl\n    tokenFile: /run/secrets/gateway-token\n\ndoor: where there is no network but loopback, take connections there to the socket of a gateway. engine: in a container of a dev container (ags devcontainer init --docker), an engine of its own whose only way out is the door. check: are they well?',
+    'The gateway that every sandbox has, as a program: an HTTP, CONNECT and SOCKS5 proxy that lets through connections that rules allow and logs every decision. serve: runs it. Rules come from a list with one host per line (--rules; "!" denies), from a file with the keys of ags.yaml (--config), or both; without rules, nothing is allowed. A changed file takes effect at once, or not at all if it is invalid; open connections stay. --config can also set addresses, in addition to --socket:\n\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: 127.0.0.1:9180       # /healthz and /metrics\n    log: /var/log/ags/network.jsonl\n    tokenFile: /run/secrets/gateway-token\n\nlistener: in a network that has only loopback, forwards connections to the socket of a gateway. engine: the private Docker daemon of a dev container (ags devcontainer init --docker); its only way out is the listener. check: tests whether they answer.',
   examples: [
     'ags gateway serve --socket /run/ags/gateway.sock --rules allow-list.txt',
     'ags gateway serve --config gateway.yaml',
-    'ags gateway door --socket /run/ags/gateway.sock --listen 127.0.0.1:3128',
+    'ags gateway listener --socket /run/ags/gateway.sock --listen 127.0.0.1:3128',
     'ags gateway check --socket /run/ags/gateway.sock',
     'curl -x http://127.0.0.1:3128 https://github.com',
   ],
   options: {
-    config: { type: 'string', value: 'file', about: 'serve: where to listen and what to allow' },
-    rules: { type: 'string', value: 'file', multiple: true, about: 'serve: a list of hosts, one on each line' },
-    socket: { type: 'string', value: 'path', about: 'the Unix socket of the gateway; its owner alone may connect' },
+    config: { type: 'string', value: 'file', about: 'serve: a file with addresses and rules' },
+    rules: { type: 'string', value: 'file', multiple: true, about: 'serve: a list of hosts, one per line' },
+    socket: { type: 'string', value: 'path', about: 'the Unix socket of the gateway; only its owner can connect' },
     log: { type: 'string', value: 'file', about: 'serve: the file of the decision log' },
     listen: {
       type: 'string',
       value: 'address:port',
-      about: 'door, engine, check: on loopback; 127.0.0.1:3128, and 127.0.0.1:2375 for the engine',
+      about: 'listener, engine, check: a loopback address; default 127.0.0.1:3128, for engine 127.0.0.1:2375',
     },
   },
   async run({ values, positionals }, ctx) {
     const [first, ...more] = positionals;
     const word = first ?? (values['config'] === undefined ? undefined : 'serve');
-    const entry = word !== undefined && Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
+    const entry = word !== undefined && Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
     if (word === undefined || entry === undefined || more.length > 0)
       throw new AgsError(
         'usage.invalid',
         word === undefined || more.length > 0
-          ? 'ags gateway takes one word: serve, door, engine or check.'
+          ? 'ags gateway takes one word: serve, listener, engine or check.'
           : `ags gateway has no "${visible(word)}".`,
         { hint: 'For example: ags gateway serve --socket /run/ags/gateway.sock --rules allow-list.txt' },
       );
-    const strange = Object.keys(values).find((name) => !entry.options.includes(name));
-    if (strange !== undefined)
-      throw new AgsError('usage.invalid', `ags gateway ${word} does not take --${strange}.`, {
+    const unknown = Object.keys(values).find((name) => !entry.options.includes(name));
+    if (unknown !== undefined)
+      throw new AgsError('usage.invalid', `ags gateway ${word} does not take --${unknown}.`, {
         hint: 'See: ags gateway --help',
       });
     return (await entry.load())({ values, positionals: more }, ctx);

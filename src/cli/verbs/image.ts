@@ -1,4 +1,4 @@
-// cli/verbs/image.ts: `ags image`: images that sandboxes stand on.
+// cli/verbs/image.ts: `ags image`: the images that sandboxes are based on.
 import { IMAGE, WORDS } from '../../protocol/config/words.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
@@ -14,10 +14,10 @@ import { inProject } from '../run-options.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'build, fetch, list and remove images that sandboxes stand on',
+  summary: 'build, pull, list and remove images for sandboxes',
   usage: 'image {build|pull|list|rm} [base|project|name...] [options]',
   about:
-    'With "image:" or "dockerfile:" in the configuration, or --image, a sandbox has the programs of an image in place of those of this machine; that needs a container backend. "build" makes the image of the project, or, if there is none, the base image of ags: usual tools, Node, the agents you name. Steps of a build reach what the rules allow, through the gateway. "pull" lets the engine fetch one, over its own network.',
+    'With "image:" or "dockerfile:" in the configuration, or --image, a sandbox has the programs of an image instead of those of this machine; that needs a container backend. "build" builds the image of the project, or, if it has none, the base image of ags: common tools, Node, and the agents you name. Build steps reach only hosts that rules allow, through the gateway. "pull" lets the engine fetch an image over its own network.',
   examples: [
     'ags image build',
     'ags image build base --agent claude,codex',
@@ -27,21 +27,21 @@ const verb: Verb = {
     'ags image rm ags-base',
   ],
   options: {
-    agent: { type: 'string', multiple: true, value: 'name,...', about: 'build base: agents to install in it' },
+    agent: { type: 'string', multiple: true, value: 'name,...', about: 'build base: agents to install in the image' },
     from: {
       type: 'string',
       value: 'image',
-      about: 'build base: what it stands on: an image, or "packages" (made of Debian packages by mmdebstrap)',
+      about: 'build base: the image to build on, or "packages" (Debian packages through mmdebstrap)',
     },
-    'no-cache': { type: 'boolean', about: 'build: every step anew' },
-    pull: { type: 'boolean', about: 'build: fetch what it stands on anew' },
-    backend: { type: 'string', value: 'docker|podman', about: 'whose images' },
-    project: { type: 'string', value: 'directory', about: 'work here instead of the current directory' },
+    'no-cache': { type: 'boolean', about: 'build: repeat every step' },
+    pull: { type: 'boolean', about: 'build: pull the image it builds on again' },
+    backend: { type: 'string', value: 'docker|podman', about: 'the engine that has the images' },
+    project: { type: 'string', value: 'directory', about: 'use this directory instead of the current one' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run(args, ctx) {
     const [word = 'list', ...names] = args.positionals;
-    if (insideDevContainer(ctx.world)) return (await import('../image-inside.ts')).imageInside(word, names, ctx);
+    if (insideDevContainer(ctx.host)) return (await import('../image-inside.ts')).imageInside(word, names, ctx);
     const images = await openImages(
       inProject(args, ctx),
       typeof args.values['backend'] === 'string' ? args.values['backend'] : null,
@@ -66,7 +66,10 @@ async function build(images: Images, names: readonly string[], args: Arguments, 
   const { values } = args;
   const [what] = names;
   if (names.length > 1 || (what !== undefined && what !== 'base' && what !== 'project'))
-    throw new AgsError('usage.invalid', `There is "base" and "project" to build, not "${visible(names.join(' '))}".`);
+    throw new AgsError(
+      'usage.invalid',
+      `ags image build takes "base" or "project", not "${visible(names.join(' '))}".`,
+    );
   const from = values['from'];
   if (typeof from === 'string' && !IMAGE.test(from))
     throw new AgsError('usage.invalid', `--from needs ${WORDS.image}.`);
@@ -97,9 +100,7 @@ function report({ image, already }: Built, time: string, { values }: Arguments, 
   }
   const facts = `${shortId(id)}, ${formatSize(bytes)}`;
   ctx.stdout.write(
-    already
-      ? `${reference} is there already, made from the same (${facts}).\n`
-      : `${reference} is ready (${facts}, ${time}).\n`,
+    already ? `${reference} is already up to date (${facts}).\n` : `${reference} is ready (${facts}, ${time}).\n`,
   );
 }
 
@@ -132,7 +133,7 @@ async function list(images: Images, { values }: Arguments, ctx: Context): Promis
     return EXIT.done;
   }
   if (rows.length === 0) {
-    ctx.stderr.write('There is no image of ags yet. To make one: ags image build\n');
+    ctx.stderr.write('There is no image of ags yet. To build one: ags image build\n');
     return EXIT.done;
   }
   const paint = createPaint(ctx.colour);

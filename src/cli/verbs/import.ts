@@ -5,19 +5,19 @@ import type { Import } from '../../transfer/import.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'bring a task back from a file that ags export wrote',
+  summary: 'read a task from a file that ags export wrote',
   usage: 'import <file> [--into <directory>] [--trust]',
   about:
-    'Into the repository of this directory, which must have the commit that the task started from; or into another, which is made if it is not there. The file is checked like anything hostile. Rights that the task had elsewhere are shown, and it gets them if you say yes. Nothing is started.',
+    'Imports into the repository of this directory, which must have the base commit of the task, or into another one (--into). ags checks the file as untrusted input. It shows rights that the task had elsewhere, and grants them only if you agree. It starts nothing.',
   examples: [
     'ags import fix-login.ags',
     'ags import fix-login.ags --into ~/code/app',
     'ags import fix-login.ags --trust',
   ],
   options: {
-    into: { type: 'string', value: 'directory', about: 'the repository; an empty or new directory becomes one' },
-    trust: { type: 'boolean', about: 'give it the rights that it asks for, without being asked' },
-    json: { type: 'boolean', about: 'what was made, as JSON; asks nothing' },
+    into: { type: 'string', value: 'directory', about: 'the repository; ags creates one in an empty or new directory' },
+    trust: { type: 'boolean', about: 'grant the rights that the task asks for, without a prompt' },
+    json: { type: 'boolean', about: 'print the task as JSON; asks nothing' },
   },
   async run({ values, positionals }, ctx) {
     const [path] = positionals;
@@ -29,7 +29,7 @@ const verb: Verb = {
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
     const into = values['into'] as string | undefined;
-    using found = await openImport(ctx.world, resolve(ctx.cwd, path), into);
+    using found = await openImport(ctx.host, resolve(ctx.cwd, path), into);
     const { asks } = found.wishes;
     const trust = asks.length === 0 || (await isTrusted(values['trust'] === true, values['json'] === true, found, ctx));
     const stored = await meanwhile(ctx, `Checking ${visible(path)}`, found.carryOut({ trust }));
@@ -42,13 +42,13 @@ const verb: Verb = {
     ctx.stdout.write(`${task.name}\n`);
     if (!trust)
       ctx.stderr.write(
-        `ags: these rights were not taken over:\n${lines(asks, visible)}     To give them: ags rm ${task.name}, and import it again with --trust\n`,
+        `ags: these rights were not granted:\n${lines(asks, visible)}     To grant them: ags rm ${task.name}, then import it again with --trust\n`,
       );
     const { tellCarried } = await import('../../services/view.ts');
-    for (const line of await tellCarried(ctx.world, stored, found.file.manifest.services ?? []))
+    for (const line of await tellCarried(ctx.host, stored, found.file.manifest.services ?? []))
       ctx.stderr.write(`ags: ${line}\n`);
     const { nextSteps } = await import('./show.ts');
-    ctx.stderr.write(`ags: ${task.name} is a task of ${visible(task.project)} now.\n${nextSteps(stored)}`);
+    ctx.stderr.write(`ags: Imported ${task.name} into ${visible(task.project)}.\n${nextSteps(stored)}`);
     return EXIT.done;
   },
 };
@@ -61,9 +61,9 @@ async function isTrusted(flag: boolean, quiet: boolean, found: Import, ctx: Cont
   if (quiet || !ctx.terminal.stdin || !ctx.terminal.stderr) return false;
   const { task } = found.file.manifest;
   ctx.stderr.write(
-    `${task.name}: ${cut(task.goal.split('\n')[0] ?? '', 200)}\nWhere it comes from, its sandbox had rights that it would not have here:\n${lines(found.wishes.asks, visible)}`,
+    `${task.name}: ${cut(task.goal.split('\n')[0] ?? '', 200)}\nOn the other machine, its sandbox had rights that it does not have here:\n${lines(found.wishes.asks, visible)}`,
   );
-  return /^y(es)?$/i.test((await ctx.ask('Give them to it? [y/N] ')).trim());
+  return /^y(es)?$/i.test((await ctx.ask('Grant them? [y/N] ')).trim());
 }
 
 function lines(asks: readonly string[], visible: (text: string) => string): string {

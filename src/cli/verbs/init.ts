@@ -1,4 +1,4 @@
-// cli/verbs/init.ts: write an ags.yaml in which every key is explained and commented out.
+// cli/verbs/init.ts: `ags init`: writes an ags.yaml with every key explained and commented out.
 import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
@@ -8,10 +8,10 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'write a commented ags.yaml',
   usage: 'init [--force] [--print]',
-  about: 'Every key is in the file, with its meaning, and commented out: as written, it changes nothing.',
+  about: 'The file explains every key. All keys are commented out, so the new file changes nothing.',
   examples: ['ags init', 'ags init --print', 'ags init --force'],
   options: {
-    force: { type: 'boolean', about: 'Replace an ags.yaml that is already there' },
+    force: { type: 'boolean', about: 'Replace an existing ags.yaml' },
     print: { type: 'boolean', about: 'Write to standard output instead of a file' },
   },
   async run({ values, positionals }, ctx) {
@@ -33,10 +33,10 @@ const verb: Verb = {
     });
     const path = join(root, 'ags.yaml');
     if (values['force'] !== true && lstatSync(path, { throwIfNoEntry: false }))
-      throw new AgsError('usage.invalid', 'ags.yaml is already there.', { hint: 'To replace it: ags init --force' });
+      throw new AgsError('usage.invalid', 'ags.yaml already exists.', { hint: 'To replace it: ags init --force' });
     const { writeWhole } = await import('../../config/file/edit-file.ts');
     writeWhole(path, configTemplate(), 0o644);
-    ctx.stderr.write('Wrote ags.yaml. Nothing in it is in force until you take away a #.\n');
+    ctx.stderr.write('Wrote ags.yaml. Everything in it is commented out; uncomment what you need.\n');
     return EXIT.done;
   },
 };

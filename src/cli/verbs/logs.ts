@@ -4,7 +4,7 @@ import { EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'show what an agent does and did',
+  summary: 'show the log of an agent',
   usage: 'logs [task] [-f]',
   examples: [
     'ags logs -f',
@@ -13,16 +13,16 @@ const verb: Verb = {
     'ags logs @ --raw | less',
   ],
   options: {
-    follow: { type: 'boolean', short: 'f', about: 'go on until it is done; Ctrl-C leaves it running' },
-    verbose: { type: 'boolean', short: 'v', about: 'thoughts, and what commands printed' },
-    raw: { type: 'boolean', about: 'word for word what the agent printed, made harmless for a terminal' },
-    json: { type: 'boolean', about: 'events as JSON, one a line' },
+    follow: { type: 'boolean', short: 'f', about: 'follow it until it is done; Ctrl-C detaches' },
+    verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
+    raw: { type: 'boolean', about: 'the unchanged output of the agent, made safe for a terminal' },
+    json: { type: 'boolean', about: 'print events as JSON, one per line' },
   },
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
     const { followTask, printEvents } = await import('../terminal/follow-task.ts');
     const { isLive } = await import('../../agent-run/control.ts');
-    const task = await findTask(ctx.world, args.positionals[0] ?? '@');
+    const task = await findTask(ctx.host, args.positionals[0] ?? '@');
     if (args.values['raw'] === true) {
       if (!existsSync(task.paths.agentLog)) return EXIT.done;
       const { createSanitizer } = await import('../../lib/sanitize.ts');

@@ -6,10 +6,10 @@ import type { MergeRules } from '../../merge/merge-checks.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'put what an agent did onto a branch of yours',
+  summary: 'merge the work of an agent into a branch of yours',
   usage: 'merge [task] [paths...]',
   about:
-    'One commit on the branch that the task was started from, or on another (--into). Where that branch is checked out, the files that change are written too, unless you have uncommitted changes in one of them; then nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. Back again: ags undo',
+    'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo: ags undo',
   examples: [
     'ags merge fix-login-4kd2',
     'ags merge @ src/ docs/readme.md',
@@ -19,39 +19,38 @@ const verb: Verb = {
     'ags merge @ --dry-run',
   ],
   options: {
-    into: { type: 'string', value: 'branch', about: 'another branch than the one it was started from' },
-    squash: { type: 'boolean', about: 'one commit of everything (the default)' },
+    into: { type: 'string', value: 'branch', about: 'target branch instead of the one the task started from' },
+    squash: { type: 'boolean', about: 'make one commit (the default)' },
     'keep-commits': { type: 'boolean', about: "keep the agent's own commits" },
-    message: { type: 'string', short: 'm', value: 'text', about: 'the text of the commit' },
+    message: { type: 'string', short: 'm', value: 'text', about: 'the commit message' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
-    check: { type: 'boolean', about: 'run the checks first (ags check), and merge only if all pass' },
-    'dry-run': { type: 'boolean', about: 'say what would be merged, and change nothing' },
+    check: { type: 'boolean', about: 'run the checks first (ags check) and merge only if all pass' },
+    'dry-run': { type: 'boolean', about: 'print what would be merged, and change nothing' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
-    json: { type: 'boolean', about: 'what was merged, as JSON' },
+    json: { type: 'boolean', about: 'print the result as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../queries/find-task.ts');
+    const { findWork } = await import('../../agent-run/find-work.ts');
     const { mergeRules } = await import('../../merge/merge-checks.ts');
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
-      throw new AgsError('usage.invalid', '--squash and --keep-commits contradict each other.');
-    const task = await findTask(ctx.world, args.positionals[0], {
+      throw new AgsError('usage.invalid', '--squash and --keep-commits exclude each other.');
+    const task = await findWork(ctx.host, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
-      work: true,
     });
     const { name } = task.task;
     const request = {
       paths: args.positionals.slice(1),
       risky: (values['risky'] as string[] | undefined) ?? [],
-      riskyPatterns: await riskyPatterns(ctx.world, task.task.project),
+      riskyPatterns: await riskyPatterns(ctx.host, task.task.project),
       into: values['into'] as string | undefined,
       keepCommits: values['keep-commits'] === true,
       message: values['message'] as string | undefined,
     };
     const dry = values['dry-run'] === true;
-    const rules = await mergeRules(ctx.world, task.task.project);
+    const rules = await mergeRules(ctx.host, task.task.project);
     const check = !dry && (values['check'] === true || rules.required);
     const opened = await openChecked(ctx, task, request, { check, rules, quiet: values['json'] === true });
     if (typeof opened === 'number') return opened;
@@ -74,7 +73,7 @@ const verb: Verb = {
 };
 export default verb;
 
-/** With `check` after the checks have passed for exactly what is merged; a number: they have not, and it is the exit status. */
+/** With `check`, returns only after the checks passed for exactly the merged tree. A number is the exit status of failed checks. */
 async function openChecked(
   ctx: Context,
   task: StoredTask,
@@ -84,10 +83,10 @@ async function openChecked(
   const { openMerge } = await import('../../merge/merge.ts');
   const { havePassed } = await import('../../merge/merge-checks.ts');
   const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
-  const first = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
+  const first = await meanwhile(ctx, LOOKING, openMerge(ctx.host, task, request));
   const { tree, to } = first.plan;
   if (!check || to === null || havePassed(task, tree, rules.checks)) return first;
-  // Others may merge while they run.
+  // Releases the lock, so that others can merge while the checks run.
   first[Symbol.dispose]();
   const { runChecksHere, tellChecks } = await import('../review/run-checks.ts');
   const file = await runChecksHere(ctx, task, { ...request, commands: [] }, { quiet });
@@ -96,11 +95,11 @@ async function openChecked(
     ctx.stderr.write('Nothing was merged.\n');
     return file.state === 'failed' ? EXIT.checks : EXIT.cancelled;
   }
-  const merge = await meanwhile(ctx, LOOKING, openMerge(ctx.world, task, request));
+  const merge = await meanwhile(ctx, LOOKING, openMerge(ctx.host, task, request));
   if (merge.plan.tree === file.tree) return merge;
   merge[Symbol.dispose]();
-  throw new AgsError('project.changed', 'The branch has moved while the checks ran; nothing was merged.', {
-    hint: 'Try it again.',
+  throw new AgsError('project.changed', 'The branch moved while the checks ran; nothing was merged.', {
+    hint: 'Run the same command again.',
   });
 }
 
@@ -115,14 +114,14 @@ async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: C
   const lines = plan.take.slice(0, SHOWN).map((change) => `  ${changeLine(change, paint)}`);
   const more = plan.take.length > SHOWN ? [`  and ${plan.take.length - SHOWN} more`] : [];
   const last = checksFor(task, plan.tree);
-  const said =
+  const checks =
     last === null
       ? rules.checks.run.length === 0
         ? []
         : ['checks: not run for this selection']
       : [`checks: ${last.state} ${age(ctx.now().getTime() - (last.endedAtMs ?? 0))} ago`];
   ctx.stderr.write(
-    `${[`${task.task.name}: ${count(plan.take.length, 'file')} onto ${visible(plan.ref.replace('refs/heads/', ''))}`, ...lines, ...more, ...said].join('\n')}\n`,
+    `${[`${task.task.name}: ${count(plan.take.length, 'file')} onto ${visible(plan.ref.replace('refs/heads/', ''))}`, ...lines, ...more, ...checks].join('\n')}\n`,
   );
 }
 
@@ -137,16 +136,16 @@ async function tell(plan: MergePlan, name: string, dry: boolean, ctx: Context): 
     say(
       plan.take.length === 0 && plan.risky.length > 0
         ? `Nothing was merged.`
-        : `Everything of ${name} that was asked for is on ${branch} already.`,
+        : `${branch} has these changes of ${name} already.`,
     );
   else if (dry) say(`This can be merged; nothing was changed.`);
   else
     say(
-      `Merged ${count(plan.take.length, 'file')} of ${name} into ${branch} (${plan.to.slice(0, 10)}). Back again: ags undo ${name}`,
+      `Merged ${count(plan.take.length, 'file')} of ${name} into ${branch} (${plan.to.slice(0, 10)}). To undo: ags undo ${name}`,
     );
   if (plan.risky.length === 0) return;
   say('Left out, because they can run code on this machine or in CI:');
   for (const change of plan.risky.slice(0, SHOWN)) say(`  ${visible(change.path)}`);
   const [first] = plan.risky;
-  say(`Look at them (ags diff ${name}), then name each: --risky ${shellQuote(first?.path ?? '')}`);
+  say(`Review them (ags diff ${name}), then name each: --risky ${shellQuote(first?.path ?? '')}`);
 }

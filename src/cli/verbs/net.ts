@@ -1,4 +1,4 @@
-// cli/verbs/net.ts: `ags net <what>`: look at the network of sandboxes. Each word has a file of its own, loaded when it is asked for.
+// cli/verbs/net.ts: `ags net <command>`: the network of sandboxes. Each command has its own file, loaded on use.
 import { suggest } from '../../config/file/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError } from '../../protocol/errors.ts';
@@ -6,7 +6,7 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 
 type Run = (args: Arguments, ctx: Context) => Promise<number>;
 
-/** Its options, besides --json, and the most words that may follow it. */
+/** The options of each command besides --json, and the maximum number of its arguments. */
 const WORDS: Readonly<Record<string, { options: readonly string[]; words: number; load(): Promise<Run> }>> = {
   rules: { options: ['task'], words: 1, load: async () => (await import('../net/rules.ts')).showRules },
   log: { options: ['task', 'follow', 'denied'], words: 1, load: async () => (await import('../net/log.ts')).showLog },
@@ -16,10 +16,10 @@ const WORDS: Readonly<Record<string, { options: readonly string[]; words: number
 };
 
 const verb: Verb = {
-  summary: 'show what may be reached, what was, and what waits for you',
+  summary: 'show network rules, logs and waiting connections',
   usage: `net {${Object.keys(WORDS).join('|')}} [task | host...] [options]`,
   about:
-    'rules: what may be reached, and which file says so; with a task, what holds in it now. log: what a run tried to reach, and what was decided; without a task, the latest run of this project. test: from inside a sandbox, host by host: reachable or not, and why; without hosts, all that rules name in full. asks: what running sandboxes wait to be allowed, with --network record. lock: go through the hosts that recorded runs of this project wanted, and write those you choose into ags.yaml.',
+    'rules: the rules in force and their files; with a task, the rules of that running sandbox. log: the connections a run tried, and each decision; without a task, the latest run of this project. test: tries hosts from inside a sandbox and prints the reason; without hosts, every complete host name in the rules. asks: connections that wait for your answer (--network record). lock: goes through the hosts that recorded runs of this project used, and writes those you choose into ags.yaml.',
   examples: [
     'ags net rules',
     'ags net log --follow',
@@ -30,20 +30,20 @@ const verb: Verb = {
     'ags net lock --only example.com,api.example.com:8443',
   ],
   options: {
-    task: { type: 'string', value: 'task', about: 'the task that is meant; the same as its name alone' },
-    follow: { type: 'boolean', short: 'f', about: 'log: go on until the run ends' },
-    denied: { type: 'boolean', about: 'log: only what did not get through' },
-    yes: { type: 'boolean', short: 'y', about: 'lock: take all of them without asking' },
-    only: { type: 'string', value: 'host,...', about: 'lock: take these without asking' },
-    json: { type: 'boolean', about: 'print one JSON document; with --follow one line for each decision' },
+    task: { type: 'string', value: 'task', about: 'the task; the same as its name alone' },
+    follow: { type: 'boolean', short: 'f', about: 'log: follow it until the run ends' },
+    denied: { type: 'boolean', about: 'log: only connections that were not allowed' },
+    yes: { type: 'boolean', short: 'y', about: 'lock: allow all of them without asking' },
+    only: { type: 'string', value: 'host,...', about: 'lock: allow these without asking' },
+    json: { type: 'boolean', about: 'print one JSON document; with --follow, one line per decision' },
   },
   async run(args, ctx) {
     const [word, ...rest] = args.positionals;
     const entry = word !== undefined && Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
     if (word === undefined || entry === undefined) throw unknownWord(word);
-    const strange = Object.keys(args.values).find((name) => name !== 'json' && !entry.options.includes(name));
-    if (strange !== undefined)
-      throw new AgsError('usage.invalid', `ags net ${word} does not take --${strange}.`, {
+    const unknown = Object.keys(args.values).find((name) => name !== 'json' && !entry.options.includes(name));
+    if (unknown !== undefined)
+      throw new AgsError('usage.invalid', `ags net ${word} does not take --${unknown}.`, {
         hint: 'See: ags net --help',
       });
     const named = [...rest, ...(typeof args.values['task'] === 'string' ? [args.values['task']] : [])];

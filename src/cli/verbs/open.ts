@@ -3,10 +3,10 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'open what an agent did in your editor, in a directory of its own',
+  summary: 'open the work of an agent in your editor, in its own directory',
   usage: 'open <task> [--ide {code|cursor|idea|...}] [--devcontainer]',
   about:
-    "The branch of the task, as it was brought out, in a directory of its own with a repository of its own; the agent's live files are not touched. They are an agent's files: do not let the editor trust them. With --devcontainer it opens them in a container with the rules of a sandbox, where trusting them harms less. What you commit there goes back with: git push origin. A directory that is there already is opened as it is, with what you did in it.",
+    "Checks the branch of the task out into its own directory and repository; the agent's live files are not touched. An agent wrote these files: do not let the editor trust them. With --devcontainer, the editor opens them in a container with the rules of a sandbox, where trusting them is less dangerous. To send your commits back to the branch: git push origin. An existing directory opens as it is, with your changes.",
   examples: [
     'ags open fix-login --ide code',
     'ags open fix-login --ide code --devcontainer',
@@ -14,11 +14,11 @@ const verb: Verb = {
     'ags open fix-login --remove',
   ],
   options: {
-    ide: { type: 'string', value: 'editor', about: 'which editor; without it, the first that is in PATH' },
-    devcontainer: { type: 'boolean', about: 'open it in a dev container, made from the rules of your project' },
-    fresh: { type: 'boolean', about: 'make the directory anew; what was done in it is thrown away' },
-    print: { type: 'boolean', about: 'make the directory and print it; start no editor' },
-    remove: { type: 'boolean', about: 'throw the directory away' },
+    ide: { type: 'string', value: 'editor', about: 'the editor; the default is the first one in PATH' },
+    devcontainer: { type: 'boolean', about: 'open it in a dev container with the rules of your project' },
+    fresh: { type: 'boolean', about: 'check it out again and delete your changes in the directory' },
+    print: { type: 'boolean', about: 'print the directory and start no editor' },
+    remove: { type: 'boolean', about: 'delete the directory' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
   async run({ values, positionals }, ctx) {
@@ -32,11 +32,13 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', `ags knows no editor "${ide}".`, {
         hint: `There are: ${Object.keys(EDITORS).join(', ')}. For another: ags open <task> --print`,
       });
-    const { findTask } = await import('../../queries/find-task.ts');
-    const task = await findTask(ctx.world, positionals[0], { work: true });
+    const { findWork } = await import('../../agent-run/find-work.ts');
+    const task = await findWork(ctx.host, positionals[0]);
     if (values['remove'] === true) {
       const { removeOpened } = await import('../../projects/open-task.ts');
-      ctx.stderr.write(removeOpened(ctx.world, task) ? 'ags: The directory is gone.\n' : 'ags: It was not open.\n');
+      ctx.stderr.write(
+        removeOpened(ctx.host, task) ? 'ags: The directory was deleted.\n' : 'ags: There is no such directory.\n',
+      );
       return EXIT.done;
     }
     const { openInEditor } = await import('../open-editor.ts');

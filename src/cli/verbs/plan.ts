@@ -1,4 +1,4 @@
-// cli/verbs/plan.ts: `ags plan`: what a sandbox would be, for people and for programs.
+// cli/verbs/plan.ts: `ags plan`: the plan of a sandbox, as text or as JSON.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { viewPlan, type PlanView } from '../../exec/plan-view.ts';
 import { createPaint } from '../terminal/colour.ts';
@@ -9,10 +9,10 @@ import type { Verb } from '../verb.ts';
 const { name: _name, review: _review, ...OPTIONS } = RUN_OPTIONS;
 
 const verb: Verb = {
-  summary: 'show what a sandbox would be, without starting it',
+  summary: 'show the plan of a sandbox without starting it',
   usage: 'plan [options] [--] [command] [arguments...]',
   about:
-    'Everything that would exist inside, in the order in which it is mounted, with the environment, the limits and the exact command line. Takes the options of "ags exec"; without a command, your shell is meant. Values of variables that you hand on yourself are shown as "(set)", except with --json.',
+    'Prints every mount in order, the environment, the limits and the exact command line. Takes the options of "ags exec"; the default command is your shell. Variables that you pass on yourself show "(set)" instead of their value, except with --json.',
   examples: [
     'ags plan -- npm test',
     'ags plan --reveal .env -- ./run.sh',
@@ -20,7 +20,7 @@ const verb: Verb = {
     'ags plan | grep "^  rw"',
   ],
   passthrough: true,
-  options: { ...OPTIONS, json: { type: 'boolean', about: 'print one JSON document, complete and with all values' } },
+  options: { ...OPTIONS, json: { type: 'boolean', about: 'print one JSON document with all values' } },
   async run(args, ctx) {
     const command = args.positionals;
     if (command[0] === '')

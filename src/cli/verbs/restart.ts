@@ -4,22 +4,22 @@ import { readTask } from '../../store/tasks.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'give the same goal to a fresh agent; the earlier result is kept',
+  summary: 'start the same goal again; the earlier result is kept',
   usage: 'restart [task]',
   about:
-    'A new run from the same commit, in a fresh workspace and a new conversation. What the earlier run did stays on branch ags/<task>.<number>.',
+    'Starts a new run from the same commit, with a fresh workspace and a new conversation. The work of the earlier run stays on branch ags/<task>.<number>.',
   examples: ['ags restart', 'ags restart fix-date-tests -d'],
   options: {
-    detach: { type: 'boolean', short: 'd', about: 'do not stay to watch' },
-    verbose: { type: 'boolean', short: 'v', about: 'show thoughts, and what commands print' },
+    detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
+    verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
   },
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
     const { restartTask } = await import('../../agent-run/control.ts');
-    const task = await findTask(ctx.world, args.positionals[0] ?? '@');
-    await restartTask(ctx.world, task);
+    const task = await findTask(ctx.host, args.positionals[0] ?? '@');
+    await restartTask(ctx.host, task);
     if (args.values['detach'] === true) {
-      ctx.stderr.write(`ags: started. Watch it with: ags logs -f ${task.task.name}\n`);
+      ctx.stderr.write(`ags: started. Follow it: ags logs -f ${task.task.name}\n`);
       return EXIT.done;
     }
     const { followTask } = await import('../terminal/follow-task.ts');

@@ -4,10 +4,10 @@ import type { SelectionError } from '../../review/selection.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'go through what a sandbox changed, file by file',
+  summary: 'review the changes of a task, file by file',
   usage: 'review [task] [options]',
   about:
-    'On a terminal every changed file is asked about; files that can run code on this machine or in CI come first.\nWith flags, or without a terminal, nothing is asked, and nothing is taken that was not named.',
+    'On a terminal, ags asks about every changed file; files that can run code on this machine or in CI come first.\nWith flags, or without a terminal, ags asks nothing and takes only files that you name.',
   examples: [
     'ags review',
     'ags review npm-test-4kd2 --accept-all',
@@ -22,25 +22,24 @@ const verb: Verb = {
       value: 'path',
       about: 'take this file, directory (ending in /) or pattern',
     },
-    'accept-all': { type: 'boolean', about: 'take everything that cannot run code' },
+    'accept-all': { type: 'boolean', about: 'take every file that cannot run code' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
-    discard: { type: 'string', multiple: true, value: 'path', about: 'throw this file, directory or pattern away' },
-    'discard-all': { type: 'boolean', about: 'throw everything else away' },
+    discard: { type: 'string', multiple: true, value: 'path', about: 'throw away this file, directory or pattern' },
+    'discard-all': { type: 'boolean', about: 'throw away everything else' },
     ignored: {
       type: 'string',
       value: 'discard|review',
-      about: 'git-ignored files: throw all away, or treat them like the others',
+      about: 'throw away all git-ignored files, or review them like the others',
     },
-    json: { type: 'boolean', about: 'print the changes, or what was done, as JSON' },
+    json: { type: 'boolean', about: 'print the changes or the result as JSON' },
   },
   async run(args, ctx) {
-    const { findTask } = await import('../../queries/find-task.ts');
-    const task = await findTask(ctx.world, args.positionals[0], {
+    const { findWork } = await import('../../agent-run/find-work.ts');
+    const task = await findWork(ctx.host, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
-      work: true,
     });
     const { riskyPatterns } = await import('../../results/risky-patterns.ts');
-    const risky = await riskyPatterns(ctx.world, task.task.project);
+    const risky = await riskyPatterns(ctx.host, task.task.project);
     const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(
       (name) => args.values[name] !== undefined,
     );
@@ -68,7 +67,7 @@ async function reviewByFlags(
   const ignored = args.values['ignored'];
   if (ignored !== undefined && ignored !== 'discard' && ignored !== 'review')
     throw new AgsError('usage.invalid', `--ignored is discard or review, not "${String(ignored)}".`);
-  using review = await openReview(ctx.world, task, { withIgnored: ignored === 'review', risky });
+  using review = await openReview(ctx.host, task, { withIgnored: ignored === 'review', risky });
   const { changeSet } = review.compared;
   const picked = select(changeSet.changes, {
     accept: list('accept'),
@@ -120,9 +119,9 @@ async function showChanges(
   for (const change of changes)
     ctx.stdout.write(`${[changeLine(change, paint), ...reasonLines(change, paint)].join('\n')}\n`);
   say(
-    `${count(changes.length, 'change')}${refused.length === 0 ? '' : `, ${count(refused.length, 'path')} that ${refused.length === 1 ? 'is' : 'are'} never taken`}${ignored.files === 0 || ignored.reviewed ? '' : `, ${count(ignored.files, 'ignored file')}`}. Nothing was taken: there is no terminal to ask on.`,
+    `${count(changes.length, 'change')}${refused.length === 0 ? '' : `, ${count(refused.length, 'path')} that ${refused.length === 1 ? 'is' : 'are'} never taken`}${ignored.files === 0 || ignored.reviewed ? '' : `, ${count(ignored.files, 'ignored file')}`}. Nothing was taken: there is no terminal for a review.`,
   );
-  say(`     Take them with: ags review ${review.task.task.name} --accept-all`);
+  say(`     Take them: ags review ${review.task.task.name} --accept-all`);
 }
 
 function selectionError(errors: readonly SelectionError[]): AgsError {
@@ -131,16 +130,14 @@ function selectionError(errors: readonly SelectionError[]): AgsError {
   switch (first?.problem) {
     case 'risky':
       return new AgsError('path.risky', `${first.path} can run code on this machine or in CI${rest}.`, {
-        hint: `Look at it, then name it: --risky ${first.path}`,
+        hint: `Review it, then name it: --risky ${first.path}`,
       });
     case 'conflict':
-      return new AgsError(
-        'project.changed',
-        `${first.path} also changed on your side${rest}; it cannot be taken as it is.`,
-        { hint: 'See both: ags diff. On a terminal, e in ags review puts them into one text.' },
-      );
+      return new AgsError('project.changed', `Conflict: ${first.path} also changed on your side${rest}.`, {
+        hint: 'See both sides: ags diff. To combine them, press e in ags review on a terminal.',
+      });
     case 'contradiction':
-      return new AgsError('usage.invalid', `${first.path} is to be taken and thrown away at once${rest}.`);
+      return new AgsError('usage.invalid', `${first.path} cannot be both taken and thrown away${rest}.`);
     case 'not-found':
     case undefined:
       return new AgsError('path.not-found', `${first?.path ?? ''} is not among the changes${rest}.`, {

@@ -1,5 +1,5 @@
-// cli/verbs/rm.ts: `ags rm <task>...`: throw tasks away.
-// Invariant: everything is looked at, and asked about, before the first task is removed.
+// cli/verbs/rm.ts: `ags rm <task>...`: deletes tasks.
+// Invariant: every check and every prompt comes before the first task is removed.
 import { existsSync } from 'node:fs';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
@@ -12,19 +12,19 @@ import { count } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'throw a task and its changes away',
+  summary: 'delete a task and its changes',
   usage: 'rm <task>... [--force] [--yes] [--json]',
   about:
-    'Removes everything the sandbox wrote, and the branch of an agent. Your project is not touched otherwise: what you took or merged stays. A task may be named by the beginning of its name, or as @ for the latest one.',
+    'Removes everything the sandbox wrote, and the branch of an agent. Changes that you took or merged stay in your project. The beginning of a task name is enough; @ is the latest task.',
   examples: ['ags rm npm-test-4kd2', 'ags rm @ --yes', 'ags rm --force build-w8xz'],
   options: {
     force: { type: 'boolean', short: 'f', about: 'also end a task that is running' },
-    yes: { type: 'boolean', short: 'y', about: 'do not ask, also when there are changes that were not reviewed' },
-    json: { type: 'boolean', about: 'print one JSON document; asks nothing, so changes need --yes' },
+    yes: { type: 'boolean', short: 'y', about: 'do not ask, even if there are unreviewed changes' },
+    json: { type: 'boolean', about: 'print one JSON document; asks nothing, so unreviewed changes need --yes' },
   },
   async run({ values, positionals }, ctx) {
     if (positionals.length === 0) throw new AgsError('usage.invalid', 'Which task?', { hint: 'List them: ags list' });
-    const named = await Promise.all(positionals.map((name) => findEntry(ctx.world, name)));
+    const named = await Promise.all(positionals.map((name) => findEntry(ctx.host, name)));
     const entries = named.filter((entry, i) => named.findIndex(({ id }) => id === entry.id) === i);
     const force = values['force'] === true;
     if (!force) refuseRunning(entries);
@@ -32,15 +32,15 @@ const verb: Verb = {
     const wanted = values['yes'] === true ? entries : await askEach(entries, json, ctx);
     const removed: { name: string; freedBytes: number }[] = [];
     for (const entry of wanted) {
-      const { freedBytes, branches } = await removeEntry(ctx.world, entry, { force });
+      const { freedBytes, branches } = await removeEntry(ctx.host, entry, { force });
       removed.push({ name: entry.id, freedBytes });
       if (!json)
         ctx.stdout.write(
           `Removed ${entry.id}${branches.length === 0 ? '' : ` and branch ${branches.join(', ')}`}, ${formatSize(freedBytes)} freed.\n`,
         );
-      // Somebody may have worked there.
-      const opened = openedDirectory(ctx.world, entry.id);
-      if (existsSync(opened)) ctx.stderr.write(`ags: What was opened of it is still there: ${opened}\n`);
+      // The user may have worked in this directory, so it stays.
+      const opened = openedDirectory(ctx.host, entry.id);
+      if (existsSync(opened)) ctx.stderr.write(`ags: Its opened directory was kept: ${opened}\n`);
     }
     if (json) ctx.stdout.write(`${JSON.stringify({ removed }, null, 2)}\n`);
     return wanted.length === entries.length ? EXIT.done : EXIT.failed;
@@ -53,7 +53,7 @@ function refuseRunning(entries: readonly TaskEntry[]): void {
   if (running.length === 0) return;
   const names = running.map(({ id }) => id).join(' ');
   throw new AgsError('task.busy', running.length === 1 ? `${names} is running.` : `These are running: ${names}`, {
-    hint: `To end ${running.length === 1 ? 'it' : 'them'} and throw the changes away: ags rm --force ${names}`,
+    hint: `To stop ${running.length === 1 ? 'it' : 'them'} and delete the changes: ags rm --force ${names}`,
   });
 }
 
@@ -62,8 +62,8 @@ async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Contex
   const losing = rows.filter(({ row }) => row.changed);
   if (losing.length > 0 && (json || !ctx.stdin.isTTY)) {
     const names = losing.map(({ entry }) => entry.id).join(' ');
-    throw new AgsError('usage.no-terminal', `There are changes that were not reviewed: ${names}`, {
-      hint: `To throw them away without being asked: ags rm --yes ${names}`,
+    throw new AgsError('usage.no-terminal', `These tasks have unreviewed changes: ${names}`, {
+      hint: `To delete them without a prompt: ags rm --yes ${names}`,
     });
   }
   const wanted: TaskEntry[] = [];
@@ -75,11 +75,7 @@ async function askEach(entries: readonly TaskEntry[], json: boolean, ctx: Contex
 }
 
 function question(row: TaskRow): string {
-  if (row.state === 'damaged')
-    return `${row.name} cannot be read; it may have changes that were not reviewed. Throw it away? [y/N] `;
-  const changes =
-    row.changes === null
-      ? 'changes that were not reviewed'
-      : `${count(row.changes.files, 'file')} that nobody has decided about`;
-  return `${row.name} ${row.live ? 'is running and ' : ''}has ${changes}. Throw them away? [y/N] `;
+  if (row.state === 'damaged') return `${row.name} cannot be read; it may have unreviewed changes. Delete it? [y/N] `;
+  const changes = row.changes === null ? 'unreviewed changes' : count(row.changes.files, 'unreviewed file');
+  return `${row.name} ${row.live ? 'is running and ' : ''}has ${changes}. Delete them? [y/N] `;
 }

@@ -3,28 +3,28 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'tell an agent something, now or as its next turn',
+  summary: 'send a message to an agent',
   usage: 'send <task> "<message>" | --withdraw',
   about:
-    'While it works, an agent that can listen hears it at once; any other gets it when its turn is over. One that is done goes on with it, in the same conversation and over the same files.',
+    'A working agent gets the message at once if it supports that, else after its turn. An agent that is done continues with it, in the same conversation and with the same files.',
   examples: [
     'ags send fix-date-tests "Use UTC everywhere, and add a test for leap years"',
     'ags send @ "Run the linter too"',
     'ags send @ --withdraw',
   ],
   options: {
-    withdraw: { type: 'boolean', about: 'take back what the agent has not had yet, and print it' },
+    withdraw: { type: 'boolean', about: 'take back messages that the agent has not received yet, and print them' },
   },
   async run(args, ctx) {
     const [name, text, ...more] = args.positionals;
     if (args.values['withdraw'] === true) return withdrawAll(name, text, ctx);
     if (name === undefined || text === undefined || text.trim() === '' || more.length > 0)
-      throw new AgsError('usage.invalid', 'Whom should be told what?', { hint: 'ags send <task> "<message>"' });
+      throw new AgsError('usage.invalid', 'Which task, and what message?', { hint: 'ags send <task> "<message>"' });
     const { findTask } = await import('../../queries/find-task.ts');
     const { sendMessage } = await import('../../agent-run/control.ts');
-    const task = await findTask(ctx.world, name);
-    const delivered = await sendMessage(ctx.world, task, text);
-    ctx.stderr.write(`ags: ${SAID[delivered].replaceAll('%', task.task.name)}\n`);
+    const task = await findTask(ctx.host, name);
+    const delivered = await sendMessage(ctx.host, task, text);
+    ctx.stderr.write(`ags: ${DELIVERED[delivered].replaceAll('%', task.task.name)}\n`);
     return EXIT.done;
   },
 };
@@ -32,23 +32,25 @@ export default verb;
 
 async function withdrawAll(name: string | undefined, text: string | undefined, ctx: Context): Promise<number> {
   if (name === undefined || text !== undefined)
-    throw new AgsError('usage.invalid', 'Whose messages should be taken back?', { hint: 'ags send <task> --withdraw' });
+    throw new AgsError('usage.invalid', "Which task's messages should be withdrawn?", {
+      hint: 'ags send <task> --withdraw',
+    });
   const { findTask } = await import('../../queries/find-task.ts');
   const { waitingFor, withdraw } = await import('../../agent-run/control.ts');
-  const task = await findTask(ctx.world, name);
+  const task = await findTask(ctx.host, name);
   const texts = waitingFor(task).flatMap(({ id }) => withdraw(task, id) ?? []);
   for (const one of texts) ctx.stdout.write(`${one}\n`);
   const { name: shown } = task.task;
   ctx.stderr.write(
     texts.length === 0
-      ? `ags: No message waits for ${shown}.\n`
-      : `ags: ${texts.length === 1 ? 'A message was' : `${texts.length} messages were`} taken back; ${shown} never gets ${texts.length === 1 ? 'it' : 'them'}.\n`,
+      ? `ags: There is no waiting message for ${shown}.\n`
+      : `ags: ${texts.length === 1 ? 'A message was' : `${texts.length} messages were`} withdrawn; ${shown} does not receive ${texts.length === 1 ? 'it' : 'them'}.\n`,
   );
   return EXIT.done;
 }
 
-const SAID = {
-  now: '% has it.',
-  later: '% gets it when its turn is over.',
-  begun: '% goes on with it. Watch it with: ags logs -f %',
+const DELIVERED = {
+  now: '% has received it.',
+  later: '% receives it after this turn.',
+  begun: '% continues with it. Follow it: ags logs -f %',
 } as const;

@@ -1,4 +1,4 @@
-// cli/verbs/services.ts: `ags services [list|logs|open]`: the databases and the like that run beside tasks.
+// cli/verbs/services.ts: `ags services [list|logs|open]`: the databases and similar programs that run beside tasks.
 import { visible } from '../../lib/sanitize.ts';
 import { formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
@@ -12,7 +12,7 @@ const verb: Verb = {
   summary: 'show the services of tasks: state, logs, URLs, a client',
   usage: 'services [list [task] | logs <task> <service> | open <task> <service>]',
   about:
-    'Without a task: of all that run in this project; if none does, what is configured, and whether it can run here. open: the client of the service (psql, redis-cli, mariadb) in the sandbox of the task, beside the agent. What services are: ags help service-presets',
+    'Without a task, lists the services of all running tasks of this project; if none runs, the configured services and whether they can run here. open: starts the client of the service (psql, redis-cli, mariadb) in the sandbox of the task, beside the agent. More about services: ags help service-presets',
   examples: [
     'ags services',
     'ags services fix-login',
@@ -21,7 +21,7 @@ const verb: Verb = {
     "ags services --json | jq -r '.services[].url'",
   ],
   options: {
-    follow: { type: 'boolean', short: 'f', about: 'logs: go on until the task ends' },
+    follow: { type: 'boolean', short: 'f', about: 'logs: follow it until the task ends' },
     json: { type: 'boolean', about: 'list: print one JSON document' },
   },
   async run(args, ctx) {
@@ -40,7 +40,7 @@ async function list(name: string | undefined, args: Arguments, ctx: Context): Pr
   const { dataBytes, servicesOf } = await import('../../services/view.ts');
   const { findTask } = await import('../../queries/find-task.ts');
   const { runningTasks } = await import('../../queries/running.ts');
-  const tasks = name === undefined ? await runningTasks(ctx.world, 'here') : [await findTask(ctx.world, name)];
+  const tasks = name === undefined ? await runningTasks(ctx.host, 'here') : [await findTask(ctx.host, name)];
   const rows = await Promise.all(
     tasks.flatMap((task) =>
       servicesOf(task).map(async ({ layer: _layer, ...one }) => ({
@@ -65,7 +65,7 @@ async function list(name: string | undefined, args: Arguments, ctx: Context): Pr
         row.name,
         row.kind,
         stateCell(row.state, paint),
-        // Empty: it came with an imported task, and has not been started here.
+        // The address is empty for a service of an imported task that has not started here.
         row.address === '' ? '' : `${row.address}:${row.ports.join(',')}`,
         row.url,
         formatSize(row.dataBytes),
@@ -79,10 +79,10 @@ async function list(name: string | undefined, args: Arguments, ctx: Context): Pr
 
 async function listConfigured(name: string | undefined, ctx: Context): Promise<number> {
   const { bringsUpCompose, configuredServices } = await import('../../services/view.ts');
-  const compose = name === undefined && (await bringsUpCompose(ctx.world));
-  const all = name === undefined ? await configuredServices(ctx.world) : [];
+  const compose = name === undefined && (await bringsUpCompose(ctx.host));
+  const all = name === undefined ? await configuredServices(ctx.host) : [];
   if (name !== undefined) ctx.stderr.write(`${visible(name)} has no services.\n`);
-  else if (all.length === 0 && compose) ctx.stderr.write(BROUGHT_UP);
+  else if (all.length === 0 && compose) ctx.stderr.write(COMPOSE_NOTE);
   else if (all.length === 0)
     ctx.stderr.write('This project has no services. For example, in ags.yaml: services: { db: postgres }\n');
   else {
@@ -101,12 +101,12 @@ async function listConfigured(name: string | undefined, ctx: Context): Promise<n
     for (const { problem, hint } of all)
       if (problem !== null) ctx.stderr.write(`\n${visible(problem)}\n${visible(hint ?? '')}\n`);
     ctx.stderr.write('\nThey run beside a task: ags start, ags exec, ags shell.\n');
-    if (compose) ctx.stderr.write(BROUGHT_UP);
+    if (compose) ctx.stderr.write(COMPOSE_NOTE);
   }
   return EXIT.done;
 }
 
-const BROUGHT_UP = "The project's compose files are brought up beside a task: ags start, ags exec, ags shell.\n";
+const COMPOSE_NOTE = "The project's compose files start beside a task: ags start, ags exec, ags shell.\n";
 
 const COLOURS = { starting: 'yellow', healthy: 'green', failed: 'red', stopped: 'dim' } as const;
 
@@ -118,10 +118,10 @@ async function named(words: readonly string[], ctx: Context): Promise<{ task: St
   const [task, service, ...more] = words;
   if (task === undefined || service === undefined || more.length > 0)
     throw new AgsError('usage.invalid', 'Which service of which task?', {
-      hint: 'For example: ags services logs fix-login db. What there is: ags services',
+      hint: 'For example: ags services logs fix-login db. To list them: ags services',
     });
   const { findTask } = await import('../../queries/find-task.ts');
-  return { task: await findTask(ctx.world, task), service };
+  return { task: await findTask(ctx.host, task), service };
 }
 
 async function showLog(
@@ -136,7 +136,7 @@ async function showLog(
   const { readTask } = await import('../../store/tasks.ts');
   const { setTimeout: sleep } = await import('node:timers/promises');
   const { log } = serviceOf(task, service);
-  // It was made harmless when it was written; a terminal sees nothing that was not looked at again.
+  // The log was sanitized when it was written; it is sanitized again for the terminal.
   const clean = createSanitizer();
   const decoder = new TextDecoder();
   const follower = followFile(
@@ -170,12 +170,12 @@ async function openClient({ task, service }: { task: StoredTask; service: string
       },
     );
   if (task.task.goal === undefined)
-    throw new AgsError('usage.invalid', `${task.task.name} is a command, whose sandbox nobody can join.`, {
-      hint: `Start the client with it: ags exec -- ${client?.[0] ?? '<client>'}`,
+    throw new AgsError('usage.invalid', `${task.task.name} is a command; only the sandbox of an agent can be joined.`, {
+      hint: `Run the client in its own sandbox: ags exec -- ${client?.[0] ?? '<client>'}`,
     });
   if (client === null)
     throw new AgsError('usage.invalid', `ags knows no client for ${kind}.`, {
-      hint: `Open a shell where it can be reached: ags shell ${task.task.name}`,
+      hint: `Open a shell in the sandbox instead: ags shell ${task.task.name}`,
     });
   return (await openGuest(ctx, task, { do: 'shell', argv: client })) ?? EXIT.done;
 }

@@ -5,17 +5,17 @@ import { RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'open a shell in a fresh sandbox, or beside an agent in its own',
+  summary: 'open a shell in a fresh sandbox, or in that of a running agent',
   usage: 'shell [options] [command] [arguments...] | shell <task> [command]',
   about:
-    'The same sandbox as "ags exec", interactive: a terminal of its own, with job control, resizing and full-screen programs. With the\nname of an agent that is running: in its sandbox, beside it, with the same files, network and limits.',
+    'The same sandbox as "ags exec", with its own terminal: job control, resizing and full-screen programs work. With the\nname of a running task, the shell starts in that sandbox beside the agent, with the same files, network and limits.',
   examples: ['ags shell', 'ags shell bash --norc', 'ags shell vim src/main.ts', 'ags shell fix-date-tests'],
   passthrough: true,
   options: RUN_OPTIONS,
   async run(args, ctx) {
     if (!ctx.stdin.isTTY || !ctx.stdout.isTTY)
       throw new AgsError('usage.no-terminal', 'ags shell needs a terminal.', {
-        hint: 'In a script use: ags exec -- <command>',
+        hint: 'In a script, use: ags exec -- <command>',
       });
     const beside = await findAgent(ctx, args.positionals[0]);
     if (beside !== null) {
@@ -27,7 +27,7 @@ const verb: Verb = {
 };
 export default verb;
 
-/** Only by its whole name: anything else is a command. */
+/** Only a complete task name counts; any other word is a command. */
 async function findAgent(ctx: Context, name: string | undefined): Promise<StoredTask | null> {
   if (name === undefined || !/^[a-z0-9][a-z0-9-]{0,62}$/.test(name)) return null;
   const { readTask } = await import('../../store/tasks.ts');
@@ -36,6 +36,6 @@ async function findAgent(ctx: Context, name: string | undefined): Promise<Stored
   const { isLive } = await import('../../agent-run/control.ts');
   if (isLive(task)) return task;
   throw new AgsError('usage.invalid', `${name} is not running.`, {
-    hint: `Let it go on: ags send ${name} "<message>". What it did: ags diff ${name}`,
+    hint: `To continue it: ags send ${name} "<message>". To see its changes: ags diff ${name}`,
   });
 }

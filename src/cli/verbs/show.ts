@@ -8,15 +8,15 @@ import { age } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'say how a task stands: goal, state, changes, cost, refused hosts',
+  summary: 'show one task: goal, state, changes, cost, refused hosts',
   usage: 'show [task]',
   examples: ['ags show', 'ags show fix-date-tests', 'ags show @ --json'],
-  options: { json: { type: 'boolean', about: 'as JSON' } },
+  options: { json: { type: 'boolean', about: 'print JSON' } },
   async run(args, ctx) {
     const { findTask } = await import('../../queries/find-task.ts');
     const { describeTask } = await import('../../queries/list.ts');
     const { showTask } = await import('../../queries/show.ts');
-    const stored = await findTask(ctx.world, args.positionals[0] ?? '@');
+    const stored = await findTask(ctx.host, args.positionals[0] ?? '@');
     const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
     const facts = showTask(stored, row);
     if (args.values['json'] === true) {
@@ -76,7 +76,7 @@ function attackedText({ held, of, atMs }: NonNullable<Facts['attacked']>, ctx: C
   return `a sandbox like this, ${age(ctx.now().getTime() - atMs)} ago: ${held} of ${of} attempts stopped or limited`;
 }
 
-/** What a person would want to do next, as commands. */
+/** The most likely next commands. */
 export function nextSteps({ task, run, live }: StoredTask): string {
   const { name } = task;
   const steps =

@@ -14,33 +14,37 @@ const OPTIONS = {
     multiple: true,
     value: 'name',
     about:
-      'claude, codex, gemini, qwen, opencode, demo, or a command line; several, divided by commas, work side by side',
+      'claude, codex, gemini, qwen, opencode, demo, or a command line; several names, separated by commas, run in parallel',
   },
-  attempts: { type: 'string', short: 'n', value: 'number', about: 'let it be done this often, side by side' },
+  attempts: { type: 'string', short: 'n', value: 'number', about: 'run this many attempts in parallel' },
   file: {
     type: 'string',
     short: 'F',
     value: 'file',
-    about: 'goals from a file ("-": standard input), one for each line or list item',
+    about: 'read goals from a file ("-": standard input), one per line or list item',
   },
-  detach: { type: 'boolean', short: 'd', about: 'do not stay to watch' },
-  interactive: { type: 'boolean', short: 'i', about: 'give the agent a terminal, to be used with "ags attach"' },
-  base: { type: 'string', value: 'commit', about: 'begin from this branch, tag or commit instead of where you are' },
-  model: { type: 'string', value: 'name', about: 'the model that the agent is told to use' },
-  'max-time': { type: 'string', value: 'time', about: 'end it after 30m, 2h' },
-  'max-cost': { type: 'string', value: 'dollars', about: 'end it when it has cost this much, where the agent knows' },
-  'max-turns': { type: 'string', value: 'number', about: 'end it after this many steps' },
-  'max-parallel': { type: 'string', value: 'number', about: 'how many agents may run at once; the others wait' },
-  verbose: { type: 'boolean', short: 'v', about: 'show thoughts, and what commands print' },
-  json: { type: 'boolean', about: 'events as JSON, one a line; with --detach the tasks' },
+  detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
+  interactive: { type: 'boolean', short: 'i', about: 'give the agent a terminal; connect to it with "ags attach"' },
+  base: {
+    type: 'string',
+    value: 'commit',
+    about: 'start from this branch, tag or commit instead of the current commit',
+  },
+  model: { type: 'string', value: 'name', about: 'the model for the agent' },
+  'max-time': { type: 'string', value: 'time', about: 'stop it after this time: 30m, 2h' },
+  'max-cost': { type: 'string', value: 'dollars', about: 'stop it at this cost, if the agent reports its cost' },
+  'max-turns': { type: 'string', value: 'number', about: 'stop it after this many steps' },
+  'max-parallel': { type: 'string', value: 'number', about: 'number of agents that run at the same time; others wait' },
+  verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
+  json: { type: 'boolean', about: 'print events as JSON, one per line; with --detach, the task names' },
   ...SANDBOX,
 } as const satisfies Record<string, Option>;
 
 const verb: Verb = {
-  summary: 'hand a goal to an agent, on a branch and in a sandbox of its own',
+  summary: 'give a goal to an agent, with its own branch and sandbox',
   usage: 'start [name] "<goal>" [--agent <name>]',
   about:
-    'The agent works on a private copy of the commit you are on. You can go on working: it does not see what you change, and your\nfiles, branches and settings are not touched. What it did is on branch ags/<name> when it is done. Ctrl-C leaves it running.',
+    'The agent works on a private copy of your current commit. You can keep working: the agent does not see your edits, and it cannot\nchange your files, branches or settings. Its work appears on branch ags/<name>. Ctrl-C detaches; the agent keeps running.',
   examples: [
     'ags start "Make the date tests pass in any time zone" --agent claude',
     'ags start login-limit "Add rate limiting to the login" -a codex -d',
@@ -80,7 +84,7 @@ const verb: Verb = {
         );
       return EXIT.done;
     }
-    if (!json) ctx.stderr.write(`ags: ${first.task.name} (Ctrl-C leaves it running)\n`);
+    if (!json) ctx.stderr.write(`ags: ${first.task.name} (Ctrl-C detaches; the agent keeps running)\n`);
     const code = await followTask(first, { after: 0, verbose: args.values['verbose'] === true, json }, ctx);
     if (!json && code !== EXIT.cancelled) await next(first.task.id, ctx);
     return code;
@@ -93,8 +97,7 @@ function readGoals(args: Arguments): { name: string | null; text: string }[] {
   const file = string(args, 'file');
   const [one, two, ...more] = args.positionals;
   if (file !== null) {
-    if (one !== undefined)
-      throw new AgsError('usage.invalid', 'A goal was given on the command line and a file of goals as well.');
+    if (one !== undefined) throw new AgsError('usage.invalid', 'Give either a goal or --file, not both.');
     const goals = splitGoals(readGiven('--file', file).toString('utf8'));
     if (goals.length === 0) throw new AgsError('usage.invalid', `There is no goal in ${file}.`);
     return goals.map((text) => ({ name: null, text }));
@@ -104,18 +107,22 @@ function readGoals(args: Arguments): { name: string | null; text: string }[] {
       hint: 'For example: ags start "Make the date tests pass in any time zone" --agent claude',
     });
   if (more.length > 0)
-    throw new AgsError('usage.invalid', 'The goal has to be one word for the shell.', {
-      hint: 'Put it in quotes: ags start "Fix the date tests"',
+    throw new AgsError('usage.invalid', 'Put the goal in quotes.', {
+      hint: 'For example: ags start "Fix the date tests"',
     });
   if (two === undefined) return [{ name: null, text: one }];
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(one))
-    throw new AgsError('usage.invalid', `"${one}" cannot be a name: small letters, digits and hyphens, up to 40.`, {
-      hint: 'Or leave the name out, and put the goal in quotes.',
-    });
+    throw new AgsError(
+      'usage.invalid',
+      `"${one}" is not a valid name: use up to 40 lowercase letters, digits and hyphens.`,
+      {
+        hint: 'Or leave out the name and put the goal in quotes: ags start "<goal>"',
+      },
+    );
   return [{ name: one, text: two }];
 }
 
-/** Lines, or items of a list; what is indented below an item belongs to it. Headings and empty lines divide. */
+/** Lines, or list items with their indented lines. Headings and empty lines separate goals. */
 export function splitGoals(text: string): string[] {
   const lines = text.split(/\r?\n/);
   const hasItems = lines.some((line) => ITEM.test(line));
@@ -135,7 +142,7 @@ export function splitGoals(text: string): string[] {
 
 const ITEM = /^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$/;
 
-/** "claude,codex" are two agents; a command line may have commas in it. */
+/** "claude,codex" names two agents; a command line may contain commas. */
 function splitAgents(text: string): string[] {
   return /^[a-z][a-z0-9-]*(,[a-z][a-z0-9-]*)+$/.test(text) ? text.split(',') : [text];
 }
@@ -178,10 +185,10 @@ function tell(names: readonly string[], interactive: boolean, ctx: Context): voi
   const [first = ''] = names;
   ctx.stderr.write(
     interactive
-      ? `ags: started. Sit down at its terminal with: ags attach ${first}\n`
+      ? `ags: started. Connect to its terminal: ags attach ${first}\n`
       : names.length === 1
-        ? `ags: started. Watch it with: ags logs -f ${first}\n`
-        : `ags: ${names.length} tasks started. See them with: ags list --watch\n`,
+        ? `ags: started. Follow it: ags logs -f ${first}\n`
+        : `ags: ${names.length} tasks started. Watch them: ags list --watch\n`,
   );
 }
 

@@ -3,11 +3,11 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'stop an agent; what it did so far is kept',
+  summary: 'stop an agent and keep its work so far',
   usage: 'stop <task>... | --all',
   examples: ['ags stop fix-date-tests', 'ags stop @ --force', 'ags stop --all'],
   options: {
-    force: { type: 'boolean', short: 'f', about: 'at once, without letting it finish what it is at' },
+    force: { type: 'boolean', short: 'f', about: 'stop at once, without finishing the current step' },
     all: { type: 'boolean', about: 'every agent of this project' },
   },
   async run(args, ctx) {
@@ -17,17 +17,17 @@ const verb: Verb = {
     const all = args.values['all'] === true;
     if (!all && args.positionals.length === 0)
       throw new AgsError('usage.invalid', 'Which task should stop?', {
-        hint: 'What runs: ags list. All of them: ags stop --all',
+        hint: 'To list running tasks: ags list. To stop all: ags stop --all',
       });
     const tasks = all
-      ? (await runningTasks(ctx.world, 'here')).filter(({ task }) => task.kind === 'agent')
-      : await Promise.all(args.positionals.map((name) => findTask(ctx.world, name)));
+      ? (await runningTasks(ctx.host, 'here')).filter(({ task }) => task.kind === 'agent')
+      : await Promise.all(args.positionals.map((name) => findTask(ctx.host, name)));
     for (const task of tasks) {
       const stopping = await stopTask(task, args.values['force'] === true);
       ctx.stderr.write(`ags: ${task.task.name} ${stopping ? 'is being stopped' : 'was not running'}.\n`);
     }
-    // Until what they did so far is on their branches.
-    for (const { task } of tasks) await waitUntilOver(ctx.world, task.id);
+    // Waits until their work is on their branches.
+    for (const { task } of tasks) await waitUntilOver(ctx.host, task.id);
     return EXIT.done;
   },
 };

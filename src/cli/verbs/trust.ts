@@ -1,5 +1,5 @@
-// cli/verbs/trust.ts: approve what a project's own ags.yaml and its hook files ask for, after seeing it.
-// Invariant: what is approved is what was shown: each file is read once, and the approval is for the hash of those bytes.
+// cli/verbs/trust.ts: `ags trust`: shows what a project's ags.yaml and hook files ask for, and approves it.
+// Invariant: the user approves exactly what was shown. Each file is read once, and the approval is for the hash of those bytes.
 import { readProject } from '../../config/load.ts';
 import { hookFileAsk } from '../../config/hook-asks.ts';
 import { approvalOf, approve, isTrusted, revoke, sha256, untrustedHooks } from '../../config/trust.ts';
@@ -13,11 +13,11 @@ const verb: Verb = {
   summary: "approve what this project's ags.yaml and hooks ask for",
   usage: 'trust [--yes | --revoke] [--json]',
   about:
-    'A project may always restrict its sandboxes further. What lets them see or use more takes effect only after you have approved it, for exactly this content of the file. The same holds for hooks in .ags/hooks, which run on this machine: each is approved by its content.',
+    'A project may always restrict its sandboxes further. Settings that let them see or use more take effect only after you approve them, for exactly this content of the file. The same is true for hooks in .ags/hooks, which run on this machine: you approve the content of each.',
   examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
   options: {
     yes: { type: 'boolean', short: 'y', about: 'Approve without asking' },
-    revoke: { type: 'boolean', about: 'Take the approval back' },
+    revoke: { type: 'boolean', about: 'Revoke the approval' },
     json: { type: 'boolean', about: 'Print JSON; approves nothing without --yes' },
   },
   async run({ values, positionals }, ctx) {
@@ -39,7 +39,7 @@ const verb: Verb = {
     if (!json)
       ctx.stderr.write(
         before
-          ? settled(hasProjectFile, asks)
+          ? nothingToAsk(hasProjectFile, asks)
           : `${visible(input.projectDir)}${hooks.length === 0 ? '/ags.yaml' : ''} asks for:\n${lines(asks)}`,
       );
     const approved = before || values['yes'] === true || (!json && (await saysYes(ctx)));
@@ -49,14 +49,14 @@ const verb: Verb = {
         `${JSON.stringify({ project: input.projectDir, sha256: hasProjectFile ? sha256(bytes) : null, asks, hooks: hooks.map(({ path, sha256: digest }) => ({ path, sha256: digest })), approved }, null, 2)}\n`,
       );
     else if (!before)
-      ctx.stderr.write(approved ? 'Approved. If anything of it changes, you are asked again.\n' : 'Not approved.\n');
+      ctx.stderr.write(approved ? 'Approved. If the content changes, ags asks again.\n' : 'Not approved.\n');
     return approved ? EXIT.done : EXIT.failed;
   },
 };
 
 export default verb;
 
-function settled(hasProjectFile: boolean, asks: readonly string[]): string {
+function nothingToAsk(hasProjectFile: boolean, asks: readonly string[]): string {
   if (asks.length > 0) return `Already approved:\n${lines(asks)}`;
   if (!hasProjectFile) return 'This project has no ags.yaml: there is nothing to approve.\n';
   return 'The ags.yaml of this project asks for nothing: there is nothing to approve.\n';
@@ -68,8 +68,8 @@ function lines(asks: readonly string[]): string {
 
 async function saysYes(ctx: Context): Promise<boolean> {
   if (!ctx.stdin.isTTY)
-    throw new AgsError('usage.no-terminal', 'There is no terminal to ask you on.', {
-      hint: 'To approve without being asked: ags trust --yes',
+    throw new AgsError('usage.no-terminal', 'ags cannot ask: there is no terminal.', {
+      hint: 'To approve without a prompt: ags trust --yes',
     });
   const answer = await ctx.ask('Approve this for this project? [y/N] ');
   return /^y(es)?$/i.test(answer.trim());
@@ -78,6 +78,6 @@ async function saysYes(ctx: Context): Promise<boolean> {
 function takeBack(input: { stateDir: string; projectDir: string }, json: boolean, ctx: Context): number {
   const had = approvalOf(input.stateDir, input.projectDir) !== undefined && revoke(input);
   if (json) ctx.stdout.write(`${JSON.stringify({ project: input.projectDir, revoked: had }, null, 2)}\n`);
-  else ctx.stderr.write(had ? 'The approval is taken back.\n' : 'There was no approval to take back.\n');
+  else ctx.stderr.write(had ? 'The approval was revoked.\n' : 'There was no approval to revoke.\n');
   return EXIT.done;
 }

@@ -1,6 +1,6 @@
-// config/file/cache.ts: layers that were read before, so that a command that finds the same files again loads neither yaml nor zod.
-// Invariant: the name of an entry is the hash of everything its content depends on, and the content carries its own hash: an entry
-// that is damaged, foreign or unreadable counts as missing. Whether a project is trusted is never part of it.
+// config/file/cache.ts: a cache of parsed layers, so that a command that finds the same files again loads neither yaml nor zod.
+// Invariant: an entry's name is the hash of everything its content depends on, and the content carries its own hash. A damaged,
+// foreign or unreadable entry counts as missing. Trust in a project is never part of an entry.
 import { createHash } from 'node:crypto';
 import {
   closeSync,
@@ -15,23 +15,24 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../lib/files.ts';
+import { readPackageFile } from '../../lib/package-file.ts';
 import type { Layer } from './layer.ts';
 import type { LayerFile } from './read.ts';
 
 export async function readLayers(
   files: readonly LayerFile[],
-  world: { cacheDir: string; home: string },
+  context: { cacheDir: string; home: string },
 ): Promise<readonly Layer[]> {
-  const path = join(world.cacheDir, `config-${entryName(files, world.home)}.json`);
+  const path = join(context.cacheDir, `config-${entryName(files, context.home)}.json`);
   const known = readEntry(path);
   if (known) return known;
   const { parseLayer } = await import('./parse.ts');
   const layers = files.map(parseLayer);
-  writeEntry(path, layers, world.cacheDir);
+  writeEntry(path, layers, context.cacheDir);
   return layers;
 }
 
-/** Raised when what a layer looks like changes without a new version of the package. */
+/** Raise it when the form of a layer changes without a new version of the package. */
 const FORMAT = 2;
 const KEPT = 32;
 
@@ -39,7 +40,7 @@ function entryName(files: readonly LayerFile[], home: string): string {
   const hash = createHash('sha256');
   const part = (data: string | Uint8Array): void => void hash.update(`${data.length}:`).update(data);
   part(`${FORMAT}`);
-  part(readFileSync(new URL('../../../../package.json', import.meta.url)));
+  part(readPackageFile());
   part(home);
   for (const file of files) {
     part(file.kind);
@@ -64,14 +65,14 @@ function readEntry(path: string): readonly Layer[] | undefined {
     const layers = entry.layers as readonly Layer[];
     return entry.sha256 === checksum(layers) ? layers : undefined;
   } catch {
-    // Missing or damaged: it is made again from the files themselves.
+    // Missing or damaged: the caller parses the files again.
     return undefined;
   } finally {
     if (fd >= 0) closeSync(fd);
   }
 }
 
-// A cache that cannot be written (a read-only home, a full disk) costs time on each start and nothing else.
+// An unwritable cache (a read-only home, a full disk) costs time at each start and nothing else.
 function writeEntry(path: string, layers: readonly Layer[], cacheDir: string): void {
   try {
     mkdirSync(cacheDir, { recursive: true, mode: 0o700 });

@@ -1,6 +1,6 @@
-// config/file/edit-file.ts: put rules of the network into a configuration file, or take them out, and leave every other byte alone.
-// Invariant: what is written means exactly what was there before plus the change: it is read back before it is written, and
-// whatever cannot be changed so is refused.
+// config/file/edit-file.ts: adds network rules to a configuration file or removes them, and leaves every other byte alone.
+// Invariant: the new text means exactly the old one plus the change; it is parsed again before it is written. A file that
+// cannot be changed this way is refused.
 import {
   closeSync,
   fchmodSync,
@@ -26,11 +26,11 @@ type List = 'allow' | 'deny';
 export interface RuleEdit {
   readonly list: List;
   readonly add: readonly string[];
-  /** Entries of the other list, as they are written there. */
+  /** Entries of the other list, in the spelling of the file. */
   readonly drop: readonly string[];
 }
 
-/** The new content. `file` is the old one; its bytes are empty when there is none yet. */
+/** The new content. `file` is the old one, with empty bytes if there is none yet. */
 export function editRules(file: LayerFile, edit: RuleEdit): Buffer {
   const before = parseLayer(file).values;
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(file.bytes);
@@ -39,8 +39,8 @@ export function editRules(file: LayerFile, edit: RuleEdit): Buffer {
   const after = Buffer.from(edit.add.reduce((now, rule) => addItem(now, edit.list, rule), dropped));
   const expected = apply(before, edit, other);
   if (!means({ ...file, bytes: after }, expected))
-    throw new AgsError('config.invalid', `${file.label} is written in a way that cannot be changed safely.`, {
-      hint: `Write it in yourself, under network: ${edit.list}: [${edit.add.map((rule) => JSON.stringify(rule)).join(', ')}]`,
+    throw new AgsError('config.invalid', `${file.label} is written in a way that ags cannot change safely.`, {
+      hint: `Add the rule yourself, under network: ${edit.list}: [${edit.add.map((rule) => JSON.stringify(rule)).join(', ')}]`,
     });
   return after;
 }
@@ -68,7 +68,7 @@ function means(file: LayerFile, expected: ConfigFile): boolean {
   }
 }
 
-/** A list without entries is the same as none. */
+/** An empty list means the same as no list. */
 function withoutEmpty(values: ConfigFile): unknown {
   const network = Object.entries(values.network ?? {}).filter(([, value]) => !Array.isArray(value) || value.length > 0);
   return { ...values, network: Object.fromEntries(network) };
@@ -103,7 +103,7 @@ function addToList(text: string, seq: YAMLSeq, rule: string, end: string): strin
   return addLines(text, last, [`${indentOf(text, last)}- ${scalar(rule)}`], end);
 }
 
-/** After the last entry, whatever stands behind it. */
+/** Inserts after the last entry, before anything that follows it. */
 function addToFlow(text: string, collection: YAMLSeq | YAMLMap, added: string): string {
   const last = collection.items.at(-1) as Node | Pair<Node, Node | null> | undefined;
   const node = last !== undefined && 'key' in last ? (last.value ?? last.key) : last;
@@ -111,7 +111,7 @@ function addToFlow(text: string, collection: YAMLSeq | YAMLMap, added: string): 
   return insert(text, at, node === undefined ? added : `, ${added}`);
 }
 
-/** Below the line on which the node ends. */
+/** Inserts below the line on which the node ends. */
 function addLines(text: string, node: Node, lines: readonly string[], end: string): string {
   const at = text.indexOf('\n', Math.max(0, valueEnd(node) - 1)) + 1;
   return at === 0
@@ -158,14 +158,14 @@ function insert(text: string, at: number, added: string): string {
   return text.slice(0, at) + added + text.slice(at);
 }
 
-/** Also inside brackets, where a comma has a meaning of its own. */
+/** Quoted so that it is also safe inside brackets, where a comma separates entries. */
 function scalar(rule: string): string {
   return /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+$/.test(rule) ? rule : JSON.stringify(rule);
 }
 
 /**
- * All of it or nothing, also when interrupted. What is there keeps its owner and its mode; what is new belongs to whom the
- * directory belongs to, so that root leaves no file behind that the project's owner cannot change. A link is never followed.
+ * Writes all or nothing, also when interrupted. An existing file keeps its owner and mode. A new one gets the owner of its
+ * directory, so that root leaves no file that the project's owner cannot change. Links are never followed.
  */
 export function writeWhole(path: string, content: string | Uint8Array, mode: number): void {
   const old = lstatSync(path, { throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-// config/file/keys.ts: every key of the configuration with its meaning, read from the schema. For error messages, docs and `ags init`.
+// config/file/keys.ts: every configuration key with its meaning, read from the schema; for error messages, docs and `ags init`.
 import { z } from 'zod';
 import { ConfigFile } from '../../protocol/config/config.ts';
 import {
@@ -20,14 +20,14 @@ export interface KeyDoc {
   /** "limits.memory"; below a list "mounts[].path". */
   readonly path: string;
   readonly kind: 'section' | 'list' | 'names' | 'value';
-  /** What may be written, in words. */
+  /** The allowed values, in words. */
   readonly type: string;
   readonly description: string;
   /** An example in the form of the value. */
   readonly example: unknown;
-  /** What holds when the key is absent, for keys with one single value. */
+  /** The value if the key is absent, for keys with a single value. */
   readonly builtIn: string | undefined;
-  /** In a project's own file it waits for `ags trust`: always, when it is more than the user's own or is for this machine, or never. */
+  /** When a project's file needs `ags trust` for it: always, above the user's own value, unless inside the sandbox, or never. */
   readonly trust: 'always' | 'above' | 'outside' | 'never';
 }
 
@@ -46,7 +46,7 @@ interface Schema {
 }
 
 /**
- * For editors: without our own marks, and with the built-in values.
+ * The schema for editors: without internal marks, with built-in values.
  * @public scripts/docs.mjs writes it to docs/.
  */
 export function publicJsonSchema(): Record<string, unknown> {
@@ -57,7 +57,7 @@ export function publicJsonSchema(): Record<string, unknown> {
     const key = path.split('.').reduce<Schema | undefined>((at, name) => at?.properties?.[name], plain);
     if (key && builtIn !== undefined) Object.assign(key, { default: typedDefault(key, builtIn) });
   }
-  // A list alone is short for its commands.
+  // A list is short for `run`.
   const setup = plain.properties?.['setup'];
   if (setup?.properties?.['run'])
     Object.assign(plain.properties ?? {}, { setup: { anyOf: [setup, setup.properties['run']] } });
@@ -66,7 +66,7 @@ export function publicJsonSchema(): Record<string, unknown> {
     if (key?.properties?.['enabled'])
       Object.assign(plain.properties ?? {}, { [name]: { anyOf: [key, key.properties['enabled']] } });
   }
-  // A service may be its preset alone, or be taken away.
+  // A service may be just its preset, or be removed.
   const services = plain.properties?.['services'];
   if (typeof services?.additionalProperties === 'object')
     Object.assign(services, {
@@ -91,7 +91,7 @@ function readSchema(): Schema {
   return z.toJSONSchema(ConfigFile, { io: 'input' }) as Schema;
 }
 
-/** In the order of the schema, each section before its keys. */
+/** In schema order, each section before its keys. */
 export function listKeys(): KeyDoc[] {
   return below(readSchema(), '', 'never');
 }
@@ -120,7 +120,7 @@ function below(schema: Schema, prefix: string, inherited: KeyDoc['trust']): KeyD
   });
 }
 
-/** What can be written as a list, or with keys, is shown with its keys; of other things with several forms, all. */
+/** A key that is either a list or keys is documented by its keys; any other union by all its forms. */
 function formsOf(schema: Schema): readonly Schema[] {
   const forms = schema.anyOf ?? [schema];
   return isListOrKeys(schema) ? forms.filter(({ type }) => type === 'object') : forms;

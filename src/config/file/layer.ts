@@ -1,5 +1,5 @@
-// config/file/layer.ts: one source of configuration, checked key by key, with the place where each of its values stands.
-// Plain JSON: this is what the cache keeps.
+// config/file/layer.ts: one source of configuration, checked key by key, with the position of each value.
+// It is plain JSON because the cache stores it.
 import type { ConfigFile } from '../../protocol/config/config.ts';
 import { AgsError } from '../../protocol/errors.ts';
 
@@ -10,13 +10,13 @@ export interface Layer {
   readonly at: Readonly<Record<string, string>>;
 }
 
-/** Where a value came from, without the column. */
+/** The origin of a value, without the column. */
 export function originOf(layer: Layer, key: string): string {
   const place = layer.at[key] ?? layer.kind;
   return layer.kind === 'flags' ? place : place.replace(/:\d+$/, '');
 }
 
-/** One entry of a list, with the place it stands at. */
+/** One entry of a list, with its position. */
 export interface Item<T> {
   readonly value: T;
   readonly origin: string;
@@ -51,7 +51,7 @@ export function wrongValue(layer: Layer, key: string, problem: string, hint?: st
 
 export const KEYS_HINT = 'Every key with its meaning: ags init --print';
 
-/** A value in a message, on one line. What comes from a file has been searched for unseen characters before; flags are the user's own. */
+/** A value in a message, on one line. Values of files have passed the search for invisible characters; flags are the user's own. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 76)}..."` : text;

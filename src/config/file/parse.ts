@@ -1,6 +1,6 @@
-// config/file/parse.ts: the text of one configuration file, checked against the schema, with the place of every value.
-// Loaded only for a file that was never seen before (see cache.ts): yaml and zod take their time.
-// Invariant: every problem is reported with file:line:column and the key it is about; what is reported makes the whole file invalid.
+// config/file/parse.ts: parses one configuration file, checks it against the schema and notes the position of every value.
+// Loaded only for a file that is not in the cache, because yaml and zod load slowly.
+// Invariant: every problem is reported with file:line:column and its key, and one problem makes the whole file invalid.
 import { isUtf8 } from 'node:buffer';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
@@ -19,14 +19,14 @@ export function parseLayer(file: LayerFile): Layer {
   const report = createReport(file.label, text);
   const control = UNREADABLE.exec(text);
   if (control)
-    report.fail(control.index, `${visible(control[0])} is a control character, which has no place in this file`);
+    report.fail(control.index, `${visible(control[0])} is a control character, which is not allowed in this file`);
   const strange = outsideSubset(text);
   if (strange) report.fail(strange.offset, strange.message);
-  // Our own check for repeated keys takes linear time.
+  // The library's check for repeated keys takes quadratic time; the one below is linear.
   const document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, stringKeys: true });
   const broken = document.errors[0] ?? document.warnings[0];
   if (broken?.code === 'MULTIPLE_DOCS')
-    report.fail(broken.pos[0], 'a second document begins here; only one can be read');
+    report.fail(broken.pos[0], 'a second document begins here; only one is allowed');
   if (broken) report.fail(broken.pos[0], `not valid YAML: ${visible(broken.message)}`);
 
   const found = readNode(document.contents, '', report, listKeys());
@@ -46,11 +46,11 @@ export function parseLayer(file: LayerFile): Layer {
 }
 
 interface Found {
-  /** Plain data; keys of maps are their own properties. */
+  /** Plain data; map keys are own properties. */
   readonly value: unknown;
-  /** By key path: where the value stands. */
+  /** By key path: the position of the value. */
   readonly offsets: ReadonlyMap<string, number>;
-  /** By key path: where the name of the key stands. */
+  /** By key path: the position of the key's name. */
   readonly names: ReadonlyMap<string, number>;
   readonly keys: readonly KeyDoc[];
 }
@@ -92,7 +92,7 @@ function invalid(problems: readonly string[]): AgsError {
 const MAX_SHOWN = 10;
 const MAX_KEPT = 100;
 
-// Also a carriage return that ends no line: terminals use it to write over what was shown.
+// Includes a carriage return inside a line: terminals use it to overwrite text.
 const UNREADABLE = /[^\P{Cc}\t\n\r]|\r(?!\n)/u;
 
 function decode(file: LayerFile): string {
@@ -126,14 +126,14 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
     if (!isScalar(at)) return isService && at == null ? { preset: 'none' } : null;
     const scalar = at.value;
     if (isService && (scalar === null || scalar === false)) return { preset: 'none' };
-    // A number or a boolean is as good as a text for a variable; its own spelling is kept.
+    // Numbers and booleans are accepted as values of variables, in their own spelling.
     if (
       (/^(env\.set|compose\.env)\./.test(key) || SERVICE_ENV.test(key)) &&
       (typeof scalar === 'number' || typeof scalar === 'boolean')
     )
       return at.source ?? String(scalar);
     if (typeof scalar === 'string') refuseUnseen(scalar, at.range?.[0] ?? 0);
-    // The name of a preset alone is short for it.
+    // A string is short for a preset.
     if (isService && typeof scalar === 'string') return { preset: scalar };
     return scalar;
   }
@@ -146,10 +146,10 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
       const inner = key === '' ? name : `${key}.${name}`;
       refuseUnseen(name, offset);
       names.set(inner, offset);
-      if (entries.has(name)) report.add(offset, () => `the key ${quote(name)} is here for the second time`);
+      if (entries.has(name)) report.add(offset, () => `duplicate key ${quote(name)}`);
       else if (name === '__proto__') report.add(offset, () => `${quote(name)} cannot be used as a key`);
       const inside = read(pair.value, inner);
-      // A section whose keys are all commented out is an empty section.
+      // A section whose keys are all commented out is empty, not null.
       const doc = keys.find((k) => k.path === plainPath(inner));
       if (inside !== null || doc === undefined || doc.kind === 'value') entries.set(name, inside);
       else entries.set(name, undefined);
@@ -159,8 +159,7 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
 
   function refuseUnseen(text: string, offset: number): void {
     const unseen = invisibleIn(text);
-    if (unseen.length > 0)
-      report.add(offset, () => `${quote(text)} has characters that cannot be seen: ${unseen.join(', ')}`);
+    if (unseen.length > 0) report.add(offset, () => `${quote(text)} has invisible characters: ${unseen.join(', ')}`);
   }
 }
 
@@ -196,12 +195,12 @@ function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): str
   const elsewhere = keys.find(({ path }) => path.endsWith(`.${name}`))?.path;
   const near = suggest(name, siblings) ?? elsewhere;
   const where = section === '' ? '' : ` in ${section}`;
-  return `unknown key ${quote(name)}${where}${near ? ` (did you mean "${near}"?)` : `; known are ${siblings.join(', ')}`}`;
+  return `unknown key ${quote(name)}${where}${near ? ` (did you mean "${near}"?)` : `; known keys: ${siblings.join(', ')}`}`;
 }
 
 function unknownPreset(key: string, name: string): string {
   const near = suggest(name, PRESET_NAMES);
-  return `${key}: there is no built-in list ${quote(name)}${near ? ` (did you mean "${near}"?)` : `; there are ${PRESET_NAMES.join(', ')}`}`;
+  return `${key}: unknown built-in list ${quote(name)}${near ? ` (did you mean "${near}"?)` : `; known lists: ${PRESET_NAMES.join(', ')}`}`;
 }
 
 const SERVICE_ENV = /^services\.[^.[]+\.(env\.|(password|version)$)/;
@@ -219,7 +218,7 @@ function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Where the value stands, or what is around it when it is missing. */
+/** The position of the value, or of its nearest ancestor if it is missing. */
 function nearest(found: Found, path: string): number {
   for (let key = path; key !== ''; key = key.replace(/(\.[^.[]*|\[\d+\]|^[^.[]+)$/, '')) {
     const offset = found.offsets.get(key) ?? found.names.get(key);
@@ -234,7 +233,7 @@ function inWords(value: unknown): string {
   return typeof value === 'object' ? 'keys' : quote(value);
 }
 
-/** Nothing in it that a terminal would act on: the file is not checked yet. */
+/** Escapes terminal control characters, because the file is not checked yet. */
 function quote(value: unknown): string {
   const text = visible(typeof value === 'string' ? `"${value}"` : String(value));
   return text.length > 80 ? `${text.slice(0, 76)}..."` : text;

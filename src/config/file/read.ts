@@ -1,5 +1,5 @@
-// config/file/read.ts: the bytes of the files that make up the layers.
-// Invariant: a project's ags.yaml is read only if it is a regular file that lies inside the project, whatever links lead to it.
+// config/file/read.ts: reads the bytes of the configuration files.
+// Invariant: a project's ags.yaml is read only if it is a regular file inside the project, whichever links lead to it.
 import { closeSync, constants, existsSync, fstatSync, openSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
@@ -8,7 +8,7 @@ import { isWithin } from '../../lib/files.ts';
 export interface LayerFile {
   readonly kind: 'user' | 'project';
   readonly path: string;
-  /** How messages and origins call it. */
+  /** Its name in messages and origins. */
   readonly label: string;
   readonly bytes: Buffer;
 }
@@ -30,19 +30,19 @@ export function readLayerFile(file: {
 }): LayerFile | undefined {
   const fd = open(file.path, file.label);
   if (fd === undefined) {
-    // Read nothing where the user believes a rule is in force: worse than an error.
+    // An ignored file would be worse than an error: the user believes that its rules are in force.
     const other = file.path.replace(/\.yaml$/, '.yml');
     if (other === file.path || !existsSync(other)) return undefined;
     throw unreadable(
       file.label.replace(/\.yaml$/, '.yml'),
-      'has a name that is not read',
+      'is not read: its name must end in .yaml',
       `Rename it: mv ${other} ${file.path}`,
     );
   }
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw unreadable(file.label, 'is not a regular file');
-    // The kernel's own answer to where the open file lies, so nothing can be exchanged between a check and the opening.
+    // The kernel names the open file's real path, so nothing can be exchanged between check and open.
     if (file.inside !== undefined && !isWithin(readlinkSync(`/proc/self/fd/${fd}`), realpathSync(file.inside))) {
       throw unreadable(file.label, 'is a link that leads out of the project');
     }
@@ -59,15 +59,15 @@ export function readLayerFile(file: {
 
 function open(path: string, label: string): number | undefined {
   try {
-    // Without O_NONBLOCK, a fifo of that name would wait for a writer for ever.
+    // Without O_NONBLOCK, opening a fifo of that name would block forever.
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !isDanglingLink(path))) return undefined;
-    if (code === 'ENOENT') throw unreadable(label, 'is a link to nothing');
+    if (code === 'ENOENT') throw unreadable(label, 'is a broken symbolic link');
     throw unreadable(
       label,
-      code === 'EACCES' ? 'may not be read by you' : `cannot be opened (${code})`,
+      code === 'EACCES' ? 'is not readable by you' : `cannot be opened (${code})`,
       undefined,
       error,
     );

@@ -1,6 +1,6 @@
-// config/file/suggest.ts: "did you mean ...?" for a word that is not known.
+// config/file/suggest.ts: "did you mean ...?" for an unknown word.
 
-/** The nearest of the known words, if it is near enough to be what was meant. */
+/** The nearest known word, if it is near enough. */
 export function suggest(word: string, known: readonly string[]): string | undefined {
   const same = known.find((candidate) => plain(candidate) === plain(word));
   if (same !== undefined || word.length > 64) return same;
@@ -16,7 +16,7 @@ function plain(text: string): string {
   return text.toLowerCase().replace(/[-_\s]/g, '');
 }
 
-/** Letters to add, drop, change or swap with their neighbour. */
+/** Edit distance: letters to add, drop, change or swap with their neighbour. */
 function distance(a: string, b: string): number {
   const rows = Array.from({ length: a.length + 1 }, (_, i) => [i, ...Array<number>(b.length).fill(0)]);
   const at = (i: number, j: number): number => rows[i]?.[j] ?? Infinity;

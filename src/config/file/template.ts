@@ -1,6 +1,6 @@
-// config/file/template.ts: the file that `ags init` writes: every key with its meaning, its built-in value or an example, commented out.
-// Invariant: as written it changes nothing. A line of explanation begins with "# ", a key with "#" right before it, so taking
-// that one character away from a key (and from the section above it) is all it takes to use it.
+// config/file/template.ts: the file that `ags init` writes: every key with its meaning and its built-in value or an example.
+// Invariant: everything in it is commented out. Explanations begin with "# ", keys with "#" directly before them, so removing
+// this one character from a key and from its section enables it.
 import { stringify } from 'yaml';
 import { listKeys, type KeyDoc } from './keys.ts';
 
@@ -11,10 +11,10 @@ export function configTemplate(): string {
 }
 
 const HEAD = [
-  '# What sandboxes of this project may see and use. Every key is optional, and all of them are commented out:',
-  '# take away the # in front of a key, and of the section it is in, to use it.',
-  '# "Asks": it lets a sandbox see or use more, so each user of this project has to approve it with `ags trust`.',
-  '# What is in force, and where it comes from: ags config',
+  '# What sandboxes of this project may see and use. Every key is optional. Everything is commented out;',
+  '# uncomment what you need: remove the # in front of a key and of its section.',
+  '# "Asks": the key lets a sandbox see or use more, so each user of this project must approve it with `ags trust`.',
+  '# Values in force, and where each comes from: ags config',
 ];
 
 function sectionOf(key: KeyDoc, keys: readonly KeyDoc[], indent = '', above?: KeyDoc): string {

@@ -1,6 +1,6 @@
-// config/file/yaml-subset.ts: the part of YAML that a configuration needs, and nothing that can be used against its reader.
-// Invariant: what passes has no anchors, aliases, tags, directives or explicit keys and is neither deep nor long. Some of
-// these grow without bound; very deep nesting ends the whole process inside the YAML library, where nothing can catch it.
+// config/file/yaml-subset.ts: refuses YAML features that a configuration does not need and that could attack its reader.
+// Invariant: accepted text has no anchors, aliases, tags, directives or explicit keys and is neither deep nor long. Some of
+// these grow without bound; very deep nesting crashes the process inside the YAML library, where nothing can catch it.
 import { CST, Lexer } from 'yaml';
 
 export interface Problem {
@@ -8,7 +8,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** The first thing that is not allowed, or undefined. The text must have no control characters but tab and line ends. */
+/** The first forbidden token, or undefined. The text must have no control characters except tabs and line ends. */
 export function outsideSubset(text: string): Problem | undefined {
   let offset = 0;
   let depth = 0;
@@ -27,7 +27,7 @@ export function outsideSubset(text: string): Problem | undefined {
     const indented = type === 'space' && token.length > MAX_INDENT && (offset === 0 || text[offset - 1] === '\n');
     if (depth > MAX_DEPTH || indicators > MAX_DEPTH || indented)
       return { offset, message: 'this is nested too deeply' };
-    if (++tokens > MAX_TOKENS) return { offset, message: 'this is longer than any configuration needs to be' };
+    if (++tokens > MAX_TOKENS) return { offset, message: 'the file is too long' };
     if (!MARKERS.has(token)) offset += token.length;
   }
   return undefined;
@@ -35,9 +35,9 @@ export function outsideSubset(text: string): Problem | undefined {
 
 const MAX_DEPTH = 8;
 const MAX_INDENT = 64;
-/** Some 5,000 lines. */
+/** About 5,000 lines. */
 const MAX_TOKENS = 30_000;
-/** Tokens that stand for a state of the lexer, not for text. */
+/** Tokens for states of the lexer rather than for text. */
 const MARKERS = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 const REFUSED: Readonly<Record<string, string>> = {
   anchor: 'anchors (&name) cannot be used here',

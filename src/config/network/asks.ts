@@ -1,5 +1,5 @@
-// config/network/asks.ts: what a project's file asks for of the network and of the user's secrets (see asks.ts).
-// Invariant: a line holds the whole value: a command that would run on this machine stands in it word for word.
+// config/network/asks.ts: rights that a project's file requests for the network and for the user's secrets (see asks.ts).
+// Invariant: a line holds the whole value; a command that would run on this machine is quoted word for word.
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkMode, NetworkPolicy, SecretRule } from '../../protocol/network.ts';
@@ -72,11 +72,11 @@ export function secretAsks(base: EffectiveConfig, asked: EffectiveConfig): strin
     );
 }
 
-// What is asked for in `record` is more than what the rules say.
+// `record` ranks above `on`: it can reach hosts that no rule covers.
 const RANK: readonly NetworkMode[] = ['off', 'on', 'record'];
 const LIMITS = ['connections', 'perSecond', 'bytesOut'] as const;
 
-/** Where a value stands makes it no other value. */
+/** Equal values at different positions are the same. */
 function identity(value: unknown): string {
   return JSON.stringify(value, (key, inner: unknown) => (key === 'origin' ? undefined : inner));
 }
@@ -85,7 +85,7 @@ function headerOf({ header, send }: SecretRule): string {
   return send === null || send === '{}' ? header : `${header}: ${send}`;
 }
 
-/** In full: this is what somebody says yes to. */
+/** In full, because the user approves exactly this text. */
 export function formatSource(source: SecretRule['from']): string {
   if ('login' in source) return `your sign-in for ${source.agent}`;
   if ('env' in source) return `${source.env} of your environment`;

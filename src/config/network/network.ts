@@ -1,5 +1,5 @@
-// config/network/network.ts: the `network` section of all layers, as one policy. Pure.
-// Invariant: what is not understood completely is refused with its place; nothing in a later layer takes a deny back.
+// config/network/network.ts: merges the `network` section of all layers into one policy. Pure.
+// Invariant: a value that cannot be parsed completely is refused with its position; no later layer removes a deny.
 import { WORDS } from '../../protocol/config/words.ts';
 import { parseRule, RULE_WORDS } from '../../protocol/network-rule.ts';
 import type { NetworkLimits, NetworkPolicy, NetworkRule, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
@@ -9,10 +9,10 @@ import { collect, quote, wrongValue, type Item, type Layer } from '../file/layer
 import { parseBlock, parseGrant, parsePattern, parsePort, parseProxy, parseServer } from './words.ts';
 import { readSource } from './secrets.ts';
 
-/** Stands for all built-in lists that are in force unless somebody says otherwise. */
+/** Stands for all built-in lists that are on by default. */
 export const DEFAULT_LIST = 'default';
 
-/** Without any word on it in any layer. Where its values come from is not noted: all of it is built in. */
+/** The policy if no layer has a `network` section. It notes no origins, because all values are built-in. */
 const UNTOUCHED: NetworkPolicy = {
   mode: NETWORK.mode,
   presets: [DEFAULT_LIST],
@@ -31,7 +31,7 @@ const UNTOUCHED: NetworkPolicy = {
 };
 
 type Values = Layer['values'];
-/** The last layer that has a value decides; its place is noted. */
+/** The value of the last layer that sets the key; notes its origin. */
 type Last = <T>(key: string, builtIn: T, pick: (values: Values) => T | undefined) => T;
 
 export function mergeNetwork(
@@ -40,7 +40,7 @@ export function mergeNetwork(
   last: Last,
   origins: Record<string, string>,
 ): NetworkPolicy {
-  // Most commands say nothing about the network, and each of them starts a sandbox in a few milliseconds.
+  // Most commands configure no network, and each starts a sandbox within a few milliseconds.
   if (layers.every(({ values }) => values.network === undefined)) return UNTOUCHED;
   const list = <T, P>(
     key: string,
@@ -70,18 +70,18 @@ export function mergeNetwork(
 
 type Meaning<P> = Exclude<P, { readonly problem: string }>;
 
-/** The value, or an error that says where it stands and what was expected. */
+/** The parsed value, or an error with its position and the expected form. */
 function read<T, P>(item: Item<T>, parse: (value: T) => P, what: string): Meaning<P> {
   const parsed = parse(item.value);
   if (!isProblem(parsed)) return parsed as Meaning<P>;
-  throw wrongValue(item.layer, item.key, `${quote(item.value)}: ${parsed.problem}`, `Expected is ${what}.`);
+  throw wrongValue(item.layer, item.key, `${quote(item.value)}: ${parsed.problem}`, `Expected: ${what}.`);
 }
 
 function isProblem(value: unknown): value is { problem: string } {
   return typeof value === 'object' && value !== null && 'problem' in value;
 }
 
-/** The first of each. */
+/** Keeps the first of equal items. */
 function unique<T>(items: readonly Item<T>[]): Item<T>[] {
   const seen = new Map(items.toReversed().map((item) => [JSON.stringify(item.value), item]));
   return items.filter((item) => seen.get(JSON.stringify(item.value)) === item);
@@ -120,11 +120,11 @@ function upstreamOf(
 ): UpstreamProxy {
   const proxy = parseProxy(value.proxy);
   if ('problem' in proxy)
-    throw wrongValue(layer, `${key}.proxy`, `${quote(value.proxy)}: ${proxy.problem}`, `Expected is ${WORDS.proxy}.`);
+    throw wrongValue(layer, `${key}.proxy`, `${quote(value.proxy)}: ${proxy.problem}`, `Expected: ${WORDS.proxy}.`);
   const hosts = value.hosts?.map((text, i) => {
     const host = parsePattern(text);
     if (typeof host === 'string') return host;
-    throw wrongValue(layer, `${key}.hosts[${i}]`, `${quote(text)}: ${host.problem}`, 'Expected is a host, or *.corp.');
+    throw wrongValue(layer, `${key}.hosts[${i}]`, `${quote(text)}: ${host.problem}`, 'Expected: a host, or *.corp.');
   });
   return {
     ...proxy,
@@ -148,7 +148,7 @@ function limitsOf(layers: readonly Layer[], last: Last): NetworkLimits {
         'network.limits.bytesOut',
         parsed === undefined
           ? `expected ${WORDS.sizeOrNone}, found ${quote(bytesOut)}`
-          : `${quote(bytesOut)} is too little for one request; the least is 64k`,
+          : `${quote(bytesOut)} is too little for one request; the minimum is 64k`,
       );
   }
   return { connections: Number(of('connections')), perSecond: Number(of('perSecond')), bytesOut: parsed ?? null };

@@ -1,6 +1,6 @@
-// config/network/presets.ts: built-in lists of hosts. Plain data, in the words of rules; parsed only when a sandbox first reaches out.
-// Invariant: every rule in them is valid (a test holds it). Telemetry, paste bins and file drops are left out; what else
-// takes uploads, as any source host does, can still be used to send data out.
+// config/network/presets.ts: built-in host lists as plain data, written as rules; parsed only when a sandbox first connects.
+// Invariant: every rule in them is valid (a test proves it). Telemetry, paste bins and file drops are left out. Other hosts that
+// accept uploads, such as source hosting, can still be used to send data out.
 import { parseRule } from '../../protocol/network-rule.ts';
 import type { NetworkPolicy, NetworkRule } from '../../protocol/network.ts';
 import { DEFAULT_LIST } from './network.ts';
@@ -8,7 +8,7 @@ import { DEFAULT_LIST } from './network.ts';
 export interface Preset {
   readonly about: string;
   readonly rules: readonly string[];
-  /** In force unless `network.defaults` is false. */
+  /** On unless `network.defaults` is false. */
   readonly default: boolean;
 }
 
@@ -113,7 +113,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     'update.code.visualstudio.com code.visualstudio.com vscode.download.prss.microsoft.com marketplace.visualstudio.com *.vsassets.io open-vsx.org',
   ),
 
-  // wider than a build needs: only by name
+  // too wide for most builds: only by name
   docker: off(
     'container registries',
     'docker.io *.docker.io production.cloudflare.docker.com download.docker.com quay.io *.quay.io registry.k8s.io mcr.microsoft.com gcr.io ghcr.io public.ecr.aws',

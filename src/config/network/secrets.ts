@@ -1,5 +1,5 @@
-// config/network/secrets.ts: the `secrets` of all layers, and where values are kept that nobody inside may read. Pure: reads no value.
-// Invariant: a secret goes to one host, in one header; two of the same name, or for the same variable, are an error.
+// config/network/secrets.ts: merges the `secrets` of all layers. Pure: it reads sources, never values.
+// Invariant: a secret goes to one host in one header; two secrets with the same name or variable are an error.
 import { parsePlace } from '../../protocol/network-rule.ts';
 import type { SecretRule, ValueSource } from '../../protocol/network.ts';
 import { collect, quote, wrongValue, type Item, type Layer } from '../file/layer.ts';
@@ -24,16 +24,20 @@ function ruleOf({ value, layer, key, origin }: Item<Written>, home: string): Sec
       layer,
       `${key}.host`,
       `${quote(value.host)}: ${'problem' in place ? place.problem : 'a secret is for one host'}`,
-      'Expected is one host, such as api.github.com.',
+      'Expected: one host, such as api.github.com.',
     );
   const header = (value.header ?? 'authorization').toLowerCase();
   if (FRAMING.has(header))
-    throw wrongValue(layer, `${key}.header`, `${quote(header)} belongs to the connection; no secret stands in it`);
+    throw wrongValue(
+      layer,
+      `${key}.header`,
+      `${quote(header)} is a header of the connection and cannot carry a secret`,
+    );
   if (value.env === undefined && value.send === undefined)
     throw wrongValue(
       layer,
       key,
-      'nothing would ever use it: it has neither "env" nor "send"',
+      'it is never used: it has neither "env" nor "send"',
       'With "env", a variable inside holds a placeholder; with "send", the header is set on every request.',
     );
   return {
@@ -49,15 +53,15 @@ function ruleOf({ value, layer, key, origin }: Item<Written>, home: string): Sec
   };
 }
 
-/** Exactly one place; `~/` is the home. */
+/** Exactly one source; `~/` is the home. */
 export function readSource(written: Written['from'], layer: Layer, key: string, home: string): ValueSource {
   const given = Object.keys(written);
   if (given.length !== 1)
     throw wrongValue(
       layer,
       key,
-      given.length === 0 ? 'it does not say where the value is kept' : `${given.join(' and ')} exclude each other`,
-      'Expected is one of { env: NAME }, { file: path }, { command: [program, argument] }, { keychain: service/account }.',
+      given.length === 0 ? 'it has no source for the value' : `${given.join(' and ')} exclude each other`,
+      'Expected: one of { env: NAME }, { file: path }, { command: [program, argument] }, { keychain: service/account }.',
     );
   if (written.env !== undefined) return { env: written.env };
   if (written.file !== undefined)
@@ -71,7 +75,7 @@ function refuseSecond({ value, layer, key }: Item<SecretRule>, before: readonly 
     wrongValue(
       layer,
       key,
-      `${what === 'name' ? 'a secret' : 'the variable of a secret'} is called ${quote(name)} already, at ${first.origin}`,
+      `another secret ${what === 'name' ? 'is named' : 'uses the variable'} ${quote(name)}, at ${first.origin}`,
       'Give one of the two another name.',
     );
   const named = before.find((other) => other.value.name === value.name);
@@ -84,7 +88,7 @@ function refuseSecond({ value, layer, key }: Item<SecretRule>, before: readonly 
   }
 }
 
-/** A value in one of these would change where a request ends or goes. */
+/** Values in these headers would change where a request ends or goes. */
 const FRAMING = new Set([
   'host',
   'connection',

@@ -1,4 +1,4 @@
-// config/network/text.ts: values of the network as people write them, for `ags config` and for asks. Pure.
+// config/network/text.ts: formats network values for `ags config` and for asks. Pure.
 import { hostAndPort } from '../../protocol/host-name.ts';
 import type { PublishedPort, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
 

@@ -1,5 +1,5 @@
-// config/network/words.ts: single values of the `network` section, from text to what they mean. Pure.
-// Invariant: one text, one meaning; what could be read in two ways is refused.
+// config/network/words.ts: parses single values of the `network` section. Pure.
+// Invariant: one text has one meaning; an ambiguous text is refused.
 import { canonicalHost, hostAndPort, readBareHost } from '../../protocol/host-name.ts';
 import { parsePlace } from '../../protocol/network-rule.ts';
 import type { PublishedPort, TcpGrant, UpstreamProxy } from '../../protocol/network.ts';
@@ -11,12 +11,12 @@ interface Problem {
 /** `db=localhost:5432`, `cache:6380=10.0.0.5:6379`. */
 export function parseGrant(text: string): Omit<TcpGrant, 'origin'> | Problem {
   const [left = '', right, ...more] = text.split('=');
-  if (right === undefined || more.length > 0) return { problem: 'it has no "=" between a name and where it leads' };
+  if (right === undefined || more.length > 0) return { problem: 'it has no "=" between name and target' };
   const inside = parsePlace(left);
   if ('problem' in inside) return inside;
   const name = canonicalHost(inside.host);
   if (name?.kind !== 'name') return { problem: `${left} is not one name` };
-  // Programs inside reach each other by it.
+  // Programs inside use this name for each other.
   if (/^(.*\.)?localhost$/.test(name.host)) return { problem: 'localhost is the sandbox itself' };
   const outside = parseServerName(right);
   if ('problem' in outside) return outside;
@@ -38,15 +38,15 @@ export function parseBlock(text: string): string | Problem {
   const match = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text);
   const address = match?.[1] ?? '';
   const host = readBareHost(address);
-  if (host?.kind !== 'ip') return { problem: 'it is not an address with the length of its block' };
+  if (host?.kind !== 'ip') return { problem: 'it is not an address with a prefix length' };
   const { value, bits } = bitsOf(host.host);
   const length = match?.[2] === undefined ? bits : Number(match[2]);
   if (length > bits) return { problem: `/${length} is longer than the address` };
-  // All that is private fits in these; whatever is wider takes this machine and its neighbours in by mistake.
+  // All private blocks fit in these. A wider one would include this machine and its neighbours by mistake.
   const least = bits === 32 ? 8 : 7;
   if (length < least) return { problem: `/${length} is too wide; the widest is /${least}` };
   if ((value & ((1n << BigInt(bits - length)) - 1n)) !== 0n)
-    return { problem: `its last bits do not belong to a /${length}` };
+    return { problem: `it has bits set beyond its prefix of /${length}` };
   return `${host.host}/${length}`;
 }
 
@@ -63,12 +63,12 @@ export function parseProxy(text: string): Pick<UpstreamProxy, 'kind' | 'host' | 
   const match = /^(http|socks5):\/\/([^/]*)\/?$/.exec(text);
   if (match === null) return { problem: 'it does not begin with http:// or socks5://' };
   const [, kind, place = ''] = match;
-  if (place.includes('@')) return { problem: 'a password has no place in it; say with "auth" where it is kept' };
+  if (place.includes('@')) return { problem: 'it must not contain a password; use "auth"' };
   const server = parseServerName(place);
   return 'problem' in server ? server : { kind: kind === 'http' ? 'http' : 'socks5', ...server };
 }
 
-/** A host, or `*.corp`. It chooses a way and grants nothing, so one part after the star is enough. */
+/** A host, or `*.corp`. It selects a proxy and grants nothing, so one part after the star is enough. */
 export function parsePattern(text: string): string | Problem {
   const star = text.startsWith('*.');
   const host = canonicalHost(star ? text.slice(2) : text);
@@ -84,7 +84,7 @@ function parseServerName(text: string): { host: string; port: number } | Problem
   return place.port === null ? { problem: `${text} has no port` } : { host: place.host, port: place.port };
 }
 
-/** Of an address in its one spelling. */
+/** The bits of an address in canonical form. */
 function bitsOf(address: string): { value: bigint; bits: 32 | 128 } {
   if (!address.includes(':'))
     return { value: address.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n), bits: 32 };

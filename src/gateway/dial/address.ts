@@ -1,6 +1,6 @@
 // gateway/dial/address.ts: may a name that a rule allows lead to this address?
-// Invariant: only what the public internet routes may be dialled, and what the user granted by block; an address that is
-// not understood completely may not. An IPv4 address hidden in an IPv6 one is judged as the IPv4 address it leads to.
+// Invariant: only publicly routed addresses and blocks that the user granted may be dialled; an address that cannot be parsed
+// completely may not. An IPv4 address embedded in an IPv6 one is judged as the IPv4 address.
 import { isIPv4, isIPv6 } from 'node:net';
 
 export interface Guard {
@@ -25,7 +25,7 @@ export function createGuard(input: {
   let own = new Set<string>();
   let ownReadAt = -Infinity;
 
-  // Asking the system for its interfaces takes longer than everything else here together.
+  // Listing the interfaces takes longer than all other steps here together.
   function refreshOwn(): void {
     const at = now();
     if (at - ownReadAt < 1000) return;
@@ -39,7 +39,7 @@ export function createGuard(input: {
     if (inner !== null && own.has(keyOf(words))) return 'an address of this machine';
     if (inner !== null) return inner.map((address) => judge([address])).find((reason) => reason !== null) ?? null;
     const grants = granted.filter((block) => contains(block, words));
-    // Credentials of the machine itself lie there: a wide block that happens to cover it was not meant for it.
+    // Metadata addresses hand out the machine's own credentials, so a wide block that happens to cover one does not grant it.
     if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : 'a cloud metadata address';
     if (grants.length > 0) return null;
     return classOf(words) ?? (own.has(keyOf(words)) ? 'an address of this machine' : null);
@@ -59,7 +59,7 @@ export function createGuard(input: {
   };
 }
 
-/** `10.1.0.0/16`, `fd00:1::/32`, or one address; what is wrong with it, as a part of a sentence. */
+/** Reads `10.1.0.0/16`, `fd00:1::/32` or one address; a problem is a part of a sentence. */
 export function parseBlock(text: string): AddressBlock | { readonly problem: string } {
   const [, address = '', digits] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const words = wordsOf(address);
@@ -91,16 +91,16 @@ function isSingle(block: Block): boolean {
   return block.prefix === block.words.length * 32;
 }
 
-/** The IPv4 addresses that an IPv6 address stands for. */
+/** The IPv4 addresses embedded in an IPv6 address. */
 function embedded(words: Words): readonly number[] | null {
   const [a = 0, b = 0, , d = 0] = words;
   if (contains(MAPPED, words)) return [d];
   if (contains(SIX_TO_FOUR, words)) return [((a << 16) | (b >>> 16)) >>> 0];
-  // The relay's own address, and the client's, which is written inverted.
+  // Teredo holds the server's address, and the client's with inverted bits.
   return contains(TEREDO, words) ? [b, ~d >>> 0] : null;
 }
 
-/** Null: it is public. */
+/** null: the address is public. */
 function classOf(words: Words): string | null {
   const special = (words.length === 1 ? SPECIAL_V4 : SPECIAL_V6).find(([block]) => contains(block, words));
   if (special !== undefined) return special[1];
@@ -118,7 +118,7 @@ function mask(prefix: number, at: number): number {
   return bits === 0 ? 0 : -1 << (32 - bits);
 }
 
-/** The address as it is on the wire; null: it is none. */
+/** The address in network byte order; null: not an address. */
 export function addressBytes(address: string): readonly number[] | null {
   return wordsOf(address)?.flatMap((word) => [24, 16, 8, 0].map((shift) => (word >>> shift) & 0xff)) ?? null;
 }
@@ -160,7 +160,7 @@ const SIX_TO_FOUR = block('2002::/16');
 const TEREDO = block('2001::/32');
 const GLOBAL_V6 = block('2000::/3');
 
-// What clouds answer with credentials on; one of them looks like a public address.
+// Addresses where clouds hand out credentials; one of them looks public.
 const METADATA: ReadonlySet<string> = new Set(
   [
     '169.254.169.254',
@@ -176,8 +176,8 @@ const METADATA: ReadonlySet<string> = new Set(
   ].map((address) => keyOf(wordsOf(address))),
 );
 
-// The registries of IANA for special-purpose addresses, and multicast. Not those for documentation: nobody's own machines are
-// there, but networks made for tests are.
+// IANA's registries of special-purpose addresses, and multicast. Documentation addresses are not listed: no private machines use
+// them, but test networks do.
 const SPECIAL_V4: readonly (readonly [Block, string])[] = (
   [
     ['0.0.0.0/8', 'an address of this machine'],

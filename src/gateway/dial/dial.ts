@@ -1,6 +1,6 @@
 // gateway/dial/dial.ts: open a connection to a host that a rule allows.
 // Invariant: a name is resolved once, every address is checked, and exactly a checked address is dialled.
-// The sockets it hands over have a listener for errors already, so that one that comes early does not end the process.
+// The returned sockets already have an error listener, so an early error does not end the process.
 import { connect, isIP, isIPv4, type Socket } from 'node:net';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import type { UpstreamProxy } from '../../protocol/network.ts';
@@ -13,7 +13,7 @@ export interface DialTarget {
   readonly host: string;
   readonly port: number;
   readonly kind: 'name' | 'ip';
-  /** The address itself was named by the user (an IP literal in a rule, a tcp grant): the guard is not asked. */
+  /** The user named the address itself (an IP literal in a rule, a tcp grant), so the address guard is skipped. */
   readonly granted: boolean;
   /** A rule names the host in full (resolve.ts). */
   readonly exact?: boolean;
@@ -23,7 +23,7 @@ export type Dialed =
   | {
       readonly kind: 'open';
       readonly socket: Socket;
-      /** The address that was dialled; through a proxy that looks names up itself, the name. */
+      /** The dialled address, or the name if an upstream proxy resolves it. */
       readonly address: string;
       readonly head: Buffer;
     }
@@ -38,7 +38,7 @@ export type Dialed =
 export type DialUpstream = Omit<UpstreamProxy, 'auth' | 'origin'> & { readonly auth: string | null };
 
 export interface Dialer {
-  /** When the client goes, nothing is left open. */
+  /** If the client disconnects, all sockets are closed. */
   dial(target: DialTarget, open: (address: string, port: number) => Socket, client?: Socket): Promise<Dialed>;
 }
 
@@ -48,7 +48,7 @@ export function createDialer(input: {
   readonly upstreams: readonly DialUpstream[];
   readonly connectTimeoutMs: number;
 }): Dialer {
-  /** The addresses that may be dialled, or why none may. */
+  /** The addresses that may be dialled, or a refusal. */
   async function addressesOf(target: DialTarget): Promise<readonly string[] | Refused> {
     const resolved: Resolved =
       target.kind === 'ip'
@@ -87,13 +87,13 @@ export function createDialer(input: {
       const result = await connectThrough(upstream, { host, port: target.port }, () => leg.socket, signal);
       if (result.kind === 'open') return { ...result, address: host };
       last = { kind: 'refused', reason: result.reason, policy: false, timedOut: result.timedOut };
-      // Asking again with a password that was not accepted can lock an account.
+      // Repeating a rejected password can lock an account.
       if (result.fault === 'proxy') break;
     }
     return last ?? unreachable(hostAndPort(target.host, target.port), { code: 'EADDRNOTAVAIL' });
   }
 
-  // The proxy is the user's own word: it may well have a private address.
+  // The user configured the proxy, so it may have a private address.
   async function connectToProxy(
     upstream: DialUpstream,
     client: Socket | undefined,
@@ -121,7 +121,7 @@ function serves(upstream: DialUpstream, host: string): boolean {
   return upstream.hosts?.some((one) => (one.startsWith('*.') ? host.endsWith(one.slice(1)) : host === one)) ?? true;
 }
 
-// What a proxy would find under these is itself.
+// For these names a proxy would reach itself.
 function isLoopback(host: string): boolean {
   return (
     host === 'localhost' || host.endsWith('.localhost') || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
@@ -144,7 +144,7 @@ function unreachable(place: string, failed: { readonly code: string }): Refused 
   return { kind: 'refused', reason, policy: false, timedOut };
 }
 
-/** One of each family after the other, so that a family that does not work here costs one step only. */
+/** Alternates between IPv4 and IPv6, so a family that does not work here costs only one step. */
 function inTurns(addresses: readonly string[]): readonly string[] {
   if (addresses.length === 1) return addresses;
   const four = addresses.filter((address) => isIPv4(address));

@@ -1,10 +1,10 @@
-// gateway/dial/hosts-file.ts: the names that this machine's own hosts file gives addresses to.
-// Invariant: localhost and what is below it is loopback, whatever the file says.
+// gateway/dial/hosts-file.ts: names from this machine's hosts file.
+// Invariant: localhost and names below it are loopback, whatever the file says.
 import { readFileSync, statSync } from 'node:fs';
 import { isIP, isIPv4 } from 'node:net';
 
 export interface HostsFile {
-  /** IPv4 first; empty: it names no such host. */
+  /** IPv4 first; empty: the file does not name this host. */
   lookup(host: string): readonly string[];
 }
 
@@ -52,5 +52,5 @@ function parse(path: string): ReadonlyMap<string, readonly string[]> {
   return names;
 }
 
-// Lists of advertisers that people keep in it reach some megabytes.
+// Ad-blocking lists in this file reach some megabytes.
 const MOST_BYTES = 32 * 1024 * 1024;

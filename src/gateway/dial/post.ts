@@ -1,6 +1,6 @@
-// gateway/dial/post.ts: one request of our own to a server outside, by the same road as those of a sandbox: the user's name servers and
-// proxies, checked addresses, a valid certificate.
-// Invariant: nothing that was sent or received is in an error; the answer has a limit.
+// gateway/dial/post.ts: sends one request of ags itself to a server outside, under the same conditions as a sandbox's
+// requests: the user's name servers and proxies, checked addresses, a valid certificate.
+// Invariant: no error contains sent or received data; the response size is limited.
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { createWayOut, type WayOutInput } from './way-out.ts';
@@ -21,7 +21,7 @@ const MOST_BYTES = 256 * 1024;
 export function createPost(input: PostInput): Post {
   return async (url, body) => {
     const target = new URL(url);
-    // Tokens travel.
+    // The body can contain tokens.
     if (target.protocol !== 'https:') throw new Error(`${url} is not https`);
     const way = createWayOut({ ...input, granted: [] });
     try {

@@ -4,15 +4,15 @@ import type { Socket } from 'node:net';
 
 export type Raced =
   | { readonly kind: 'open'; readonly socket: Socket; readonly address: string }
-  /** The code of the first address that failed, ETIMEDOUT if none answered in time, ECANCELED if nobody waits any more. */
+  /** The code of the first address that failed, ETIMEDOUT if none answered in time, ECANCELED if the client disconnected. */
   | { readonly kind: 'failed'; readonly code: string };
 
-/** The next address is tried when one has failed, and when one has been silent for a while, without giving that one up. */
+/** Tries the next address when one fails or stays silent for a while; a silent attempt goes on. */
 export function race(
   addresses: readonly string[],
   open: (address: string) => Socket,
   timeoutMs: number,
-  /** Whom it is for: if that one goes, nobody has to win. Not a signal, which costs more than all the rest of this. */
+  /** If this client disconnects, the race is cancelled. An AbortSignal would cost more than the rest of this function. */
   client?: Socket,
 ): Promise<Raced> {
   return new Promise((resolve) => {
@@ -49,7 +49,7 @@ export function race(
         tryNext();
       };
       socket.on('error', onError).once('connect', () => {
-        // Whoever takes the socket over may be a moment late, and an error that nobody listens to ends the process.
+        // The caller may add its error listener a moment later, and an unhandled error would end the process.
         socket.on('error', ignore).off('error', onError);
         if (!settled) settle({ kind: 'open', socket, address });
       });

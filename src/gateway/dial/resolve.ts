@@ -1,5 +1,5 @@
 // gateway/dial/resolve.ts: which addresses does a name lead to?
-// Invariant: one question at a time for a name, a bounded memory of answers, and a dead server holds up nobody else.
+// Invariant: one query at a time for a name, a bounded cache, and a dead server delays no other name.
 // dns.lookup is never used: it has four threads for the whole process, and dead names occupy them for seconds.
 import { Resolver as Channel } from 'node:dns';
 import { statSync } from 'node:fs';
@@ -10,23 +10,23 @@ import { createHostsFile } from './hosts-file.ts';
 export type Resolved =
   /** IPv4 first. */
   | { readonly kind: 'found'; readonly addresses: readonly string[] }
-  /** A sentence: "no.test does not exist". */
+  /** `reason` is a sentence: "no.test does not exist". */
   | { readonly kind: 'failed'; readonly reason: string; readonly timedOut: boolean };
 
 export interface Resolver {
-  /** `exact`: a rule names the host in full, so that asking for it tells nobody anything; others are limited in rate. */
+  /** `exact`: a rule names the host in full, so a query for it cannot carry data out. Other names are limited in rate. */
   resolve(host: string, options?: { readonly exact?: boolean }): Promise<Resolved>;
   close(): void;
 }
 
 export function createResolver(input: {
-  /** "127.0.0.1:53"; empty: those of this machine. */
+  /** "127.0.0.1:53"; empty: the servers of this machine. */
   readonly servers: readonly string[];
   readonly hostsFile?: string;
-  /** Of the first try; each further one takes twice as long. */
+  /** Timeout of the first try; it doubles with each further try. */
   readonly timeoutMs?: number;
   readonly tries?: number;
-  /** Questions in a second about names that no rule names in full: such a name can carry data out. */
+  /** Queries in a second for names that no rule names in full: such a name can carry data out. */
   readonly perSecond?: number;
   readonly now?: () => number;
 }): Resolver {
@@ -36,7 +36,7 @@ export function createResolver(input: {
   const withinBudget = createBudget(perSecond, now);
   const known = new Map<string, Known>();
   const underWay = new Map<string, Promise<Resolved>>();
-  // c-ares keeps its own time; this is for whatever it does not count.
+  // c-ares has its own timeouts; this deadline covers time that it does not count.
   const deadlineMs = timeoutMs * (2 ** tries - 1) + 500;
 
   function remember(host: string, four: Answer, six: Answer): Known {
@@ -54,11 +54,11 @@ export function createResolver(input: {
     const channel = channels.current();
     const asked = query(channel, 'resolve6', host, deadlineMs);
     const four = await query(channel, 'resolve4', host, deadlineMs);
-    // RFC 8305: whoever has one family waits but a moment for the other.
+    // RFC 8305: once IPv4 has answered, wait only a moment for IPv6.
     const six = four.addresses.length === 0 ? await asked : await Promise.race([asked, patience()]);
     if (six !== null) return remember(host, four, six).resolved;
     const entry = remember(host, four, NOTHING);
-    // What comes late serves the next one who asks.
+    // A late IPv6 answer is cached for the next query.
     void asked.then((late) => {
       entry.resolved = conclude(host, four, late);
     });
@@ -95,7 +95,7 @@ interface Known {
 interface Answer {
   readonly addresses: readonly string[];
   readonly seconds: number;
-  /** Why there are none, as dns names it. */
+  /** The DNS error code if there are no addresses. */
   readonly code: string;
 }
 
@@ -129,12 +129,12 @@ function conclude(host: string, four: Answer, six: Answer): Resolved {
   return { kind: 'failed', reason: `no name server could tell where ${host} is (${code})`, timedOut: false };
 }
 
-// The open question keeps the process alive; a process that is done need not wait for this.
+// The open query keeps the process alive; this timer alone does not.
 function patience(): Promise<null> {
   return setTimeout(PATIENCE_MS, null, { ref: false });
 }
 
-/** A server said so, as against one that said nothing of use. */
+/** A server confirmed that there is no address, as opposed to a failed query. */
 function isAbsent(answer: Answer): boolean {
   return answer.code === 'ENODATA' || answer.code === 'ENOTFOUND';
 }
@@ -143,14 +143,14 @@ function fail(reason: string): Promise<Resolved> {
   return Promise.resolve({ kind: 'failed', reason, timedOut: false });
 }
 
-/** A laptop changes networks while a sandbox runs: without servers of its own it follows the machine's. */
+/** A laptop changes networks while a sandbox runs: without configured servers, follow the machine's resolv.conf. */
 function createChannels(input: {
   readonly servers: readonly string[];
   readonly timeoutMs: number;
   readonly tries: number;
   readonly now: () => number;
 }): { current(): Channel; close(): void } {
-  // A new one, because the servers of one that has questions open cannot be changed. It reads resolv.conf itself.
+  // c-ares cannot change servers while queries are open, so this opens a new channel, which reads resolv.conf itself.
   const open = (): Channel => {
     const channel = new Channel({ timeout: input.timeoutMs, tries: input.tries });
     if (input.servers.length > 0) channel.setServers(input.servers);
@@ -177,7 +177,7 @@ function resolvConfVersion(): string {
   return stat === undefined ? '' : `${stat.dev},${stat.ino},${stat.size},${stat.mtimeNs}`;
 }
 
-/** Takes one from what is left of this second's; false: nothing is left. */
+/** Takes one query from the budget; false: the budget is spent. */
 function createBudget(perSecond: number, now: () => number): () => boolean {
   let left = perSecond;
   let countedAt = now();

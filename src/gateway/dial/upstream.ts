@@ -1,6 +1,5 @@
-// gateway/dial/upstream.ts: a connection through the proxy that the user's own network demands.
-// Invariant: nothing is believed of the proxy's answer but whether it opened the connection; no text of the proxy and no
-// password is in a reason.
+// gateway/dial/upstream.ts: a connection through the proxy that the user's network requires.
+// Invariant: of the proxy's answer only its success or failure counts; no reason contains text from the proxy or a password.
 import type { Socket } from 'node:net';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { addressBytes } from './address.ts';
@@ -14,9 +13,9 @@ export interface ProxyAccess {
 }
 
 export type Through =
-  /** `head`: bytes that came after the proxy's answer. The socket is paused. */
+  /** `head`: bytes after the proxy's answer. The socket is paused. */
   | { readonly kind: 'open'; readonly socket: Socket; readonly head: Buffer }
-  /** `fault`: of the target alone, another address of it may do better. */
+  /** `fault` 'target': another address of the target may work. */
   | {
       readonly kind: 'failed';
       readonly reason: string;
@@ -24,7 +23,7 @@ export type Through =
       readonly fault: 'proxy' | 'target';
     };
 
-/** `target` is a name or an address, whichever the proxy is to be given. `open`: a socket to the proxy, connected or about to be. */
+/** `target`: the name or address to send to the proxy. `open`: returns a socket to the proxy, connected or connecting. */
 export function connectThrough(
   proxy: ProxyAccess,
   target: { readonly host: string; readonly port: number },
@@ -40,7 +39,7 @@ export function connectThrough(
     const leave = (): void => {
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect).off('data', onData).off('end', onEnd).off('close', onEnd).off('error', onError);
-      // Whoever takes the socket over may be a moment late, and an error that nobody listens to ends the process.
+      // The caller may add its error listener a moment later, and an unhandled error would end the process.
       socket.on('error', ignore);
     };
     const fail = (reason: string, more: { timedOut?: boolean; fault?: 'target' } = {}): void => {
@@ -92,10 +91,10 @@ export function connectThrough(
 
 function ignore(): void {}
 
-/** What is to be said to a proxy, and what its answers mean. */
+/** One side of the handshake with a proxy: bytes to send, and the meaning of its answers. */
 interface Talk {
   readonly opening: Buffer;
-  /** Why it cannot even begin. */
+  /** Why the handshake cannot start. */
   readonly problem: string | null;
   hear(heard: Buffer): Step;
 }
@@ -104,7 +103,7 @@ type Step =
   | { readonly kind: 'more' }
   | { readonly kind: 'say'; readonly used: number; readonly bytes: Buffer }
   | { readonly kind: 'open'; readonly used: number }
-  /** It will not or cannot. */
+  /** The proxy refuses or cannot reach the target. */
   | { readonly kind: 'closed'; readonly code: string }
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -119,7 +118,7 @@ function talkHttp(auth: string | null, target: { readonly host: string; readonly
     opening: Buffer.from(`CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n${credentials}\r\n`, 'latin1'),
     problem: null,
     hear(heard) {
-      // Whatever does not begin like HTTP will never have an end that we know.
+      // Without an HTTP status line there is no known end to wait for.
       const start = heard.toString('latin1', 0, 7);
       if (start !== 'HTTP/1.'.slice(0, start.length)) return { kind: 'failed', reason: 'does not speak HTTP' };
       const end = heard.indexOf('\r\n\r\n');
@@ -127,14 +126,14 @@ function talkHttp(auth: string | null, target: { readonly host: string; readonly
       const status = HTTP_ANSWER.exec(heard.toString('latin1', 0, end + 2))?.[1];
       if (status === undefined) return { kind: 'failed', reason: 'gave an answer that is not HTTP' };
       if (status.startsWith('2')) return { kind: 'open', used: end + 4 };
-      // Some answer a wrong password with 401.
+      // Some proxies answer a wrong password with 401.
       if (status === '407' || status === '401') return { kind: 'failed', reason: wantsPassword(auth) };
       return { kind: 'closed', code: `status ${status}` };
     },
   };
 }
 
-// A line feed alone, or a name with a space, is read differently by different programs.
+// Programs disagree about a lone line feed or a header name with a space, so neither is accepted.
 const HTTP_ANSWER =
   /^HTTP\/1\.[01] ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
@@ -204,7 +203,7 @@ function socksAnswer(heard: Buffer): Step {
   if (version !== 5 || reserved !== 0) return { kind: 'failed', reason: 'gave an answer that is not SOCKS5' };
   if (code !== 0) return { kind: 'closed', code: SOCKS_CODES[code] ?? `code ${code}` };
   if (heard.length < 5) return MORE;
-  // The address it dialled from, which is of no use to us.
+  // The proxy's outgoing address follows; it is not used.
   const size = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + length : null;
   if (size === null) return { kind: 'failed', reason: 'gave an answer that is not SOCKS5' };
   return heard.length < 6 + size ? MORE : { kind: 'open', used: 6 + size };

@@ -1,5 +1,5 @@
-// gateway/dial/way-out.ts: connections of our own to servers outside, by the same road as those of a sandbox: the user's name servers and
-// proxies, checked addresses, and for https a valid certificate.
+// gateway/dial/way-out.ts: connections of ags itself to servers outside, under the same conditions as a sandbox's
+// connections: the user's name servers and proxies, checked addresses, and for https a valid certificate.
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { hostAndPort } from '../../protocol/host-name.ts';
@@ -13,14 +13,14 @@ export interface WayOutInput {
   readonly upstreams: readonly DialUpstream[];
   readonly roots: () => readonly string[];
   readonly ownAddresses: () => readonly string[];
-  /** Hosts with their ports that the user has named as they are: they may well have a private address. */
+  /** `host:port` of servers that the user named: they may have a private address. */
   readonly granted: readonly string[];
 }
 
 export interface WayOut {
   /**
-   * Rejects with a sentence. TLS speaks for itself: an error of it is one of the socket. `of` is whoever pointed there, if that was not
-   * the user: only to itself, or if the user has named it as it is, may it lead to a private address.
+   * Rejects with a sentence; a TLS failure is an error of the returned socket. `of` is the server that referred to `url`, if the
+   * user did not: it may lead to a private address only on itself, or if the user named it.
    */
   open(url: URL, of?: URL): Promise<Socket>;
   close(): void;
@@ -37,7 +37,7 @@ export function createWayOut({ policy, upstreams, roots, ownAddresses, granted }
       upstreams,
       connectTimeoutMs: CONNECT_MS,
     });
-  const [dialer, strangers] = [dialerFor(policy.addresses), dialerFor([])];
+  const [dialer, publicDialer] = [dialerFor(policy.addresses), dialerFor([])];
   const isNamed = (url: URL): boolean => {
     const { host, port } = placeOf(url);
     return granted.includes(hostAndPort(host, port));
@@ -48,7 +48,7 @@ export function createWayOut({ policy, upstreams, roots, ownAddresses, granted }
       const { host, port } = placeOf(url);
       const kind = isIP(host) === 0 ? 'name' : 'ip';
       const itself = url.origin === of.origin;
-      const by = itself || isNamed(of) ? dialer : strangers;
+      const by = itself || isNamed(of) ? dialer : publicDialer;
       const dialed = await by.dial({ host, port, kind, granted: itself && isNamed(url), exact: true }, openPlain);
       if (dialed.kind === 'refused') throw new Error(dialed.reason);
       if (!secure) return dialed.socket;

@@ -1,5 +1,5 @@
-// gateway/front/answers.ts: what the gateway itself says to a program inside.
-// Invariant: an answer is one line of ASCII, and names the host and the rule, so that whoever reads it knows that it is no fault.
+// gateway/front/answers.ts: answers of the gateway itself to programs inside.
+// Invariant: an answer is one line of ASCII that names the host and the rule, so a reader sees that it is policy, not a fault.
 import type { Socket } from 'node:net';
 
 /** `remedy`: how the user can allow this host, as the rest of a sentence. */
@@ -19,8 +19,8 @@ export function failureSentence(place: string, reason: string): string {
 }
 
 /**
- * The sentence stands in the first line too, which is all that many programs show of a failed request. `kept`: another
- * request may follow; `bare`: it was a HEAD, so the body is only announced.
+ * The status line repeats the sentence, because many programs show nothing else of a failed request. `kept`: another request may
+ * follow; `bare`: the answer to a HEAD request, without a body.
  */
 export function httpAnswer(status: number, sentence: string, how: { kept?: boolean; bare?: boolean } = {}): string {
   const line = onOneLine(sentence);
@@ -36,7 +36,7 @@ export function httpAnswer(status: number, sentence: string, how: { kept?: boole
   return `${head.join('\r\n')}\r\n\r\n${how.bare === true ? '' : `${line}\n`}`;
 }
 
-/** Said, and then closed: but only when it has been read, or a moment later, since a reset would take the answer away. */
+/** Closes once the client has read the answer, or after LINGER_MS. An earlier reset would discard the answer. */
 export function sayAndClose(socket: Socket, text: string | Buffer): void {
   socket.end(text);
   socket.resume();
@@ -44,7 +44,7 @@ export function sayAndClose(socket: Socket, text: string | Buffer): void {
   socket.on('close', () => clearTimeout(timer));
 }
 
-/** Closing while the other side still sends would make its kernel throw the answer away. */
+/** Closing while the client still sends would make its kernel discard the answer. */
 export const LINGER_MS = 2000;
 
 function onOneLine(text: string): string {

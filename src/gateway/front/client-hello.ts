@@ -1,14 +1,14 @@
-// gateway/front/client-hello.ts: the first message of a TLS client: which server it wants, before a byte is answered.
-// Invariant: bounded and exact. A message with anything left over, twice the same extension, or more than one name is bad.
+// gateway/front/client-hello.ts: reads the server name from the first message of a TLS client, before any byte is answered.
+// Invariant: bounded and exact. A message with trailing bytes, a repeated extension or more than one name is bad.
 
 export type ClientHello =
   | { readonly kind: 'more' }
   | { readonly kind: 'bad'; readonly problem: string }
   | {
       readonly kind: 'hello';
-      /** As it was written; printable ASCII. The caller compares it with the host. */
+      /** As sent, in printable ASCII. The caller compares it with the host. */
       readonly serverName: string | null;
-      /** Another name may be hidden in it. */
+      /** The encrypted part may hold another name. */
       readonly ech: boolean;
       readonly alpn: readonly string[];
     };
@@ -30,7 +30,7 @@ export function readClientHello(bytes: Buffer): ClientHello {
   return typeof hello === 'string' ? { kind: 'bad', problem: hello } : { kind: 'hello', ...hello };
 }
 
-/** The handshake message, which may lie in several records. */
+/** The handshake message, joined from its records. */
 function joinRecords(bytes: Buffer): Buffer | Exclude<ClientHello, { kind: 'hello' }> {
   const parts: Buffer[] = [];
   let gathered = 0;
@@ -51,7 +51,7 @@ function joinRecords(bytes: Buffer): Buffer | Exclude<ClientHello, { kind: 'hell
     if (needed !== null && needed > MAX_BYTES) return tooLong;
     if (needed === null || gathered < needed) continue;
     if (gathered > needed) return { kind: 'bad', problem: 'the greeting of TLS has something after it' };
-    // A record that has not arrived wholly cannot end with the message: its last bytes would be something else.
+    // An incomplete record may hold more than the message, so wait for its last bytes.
     if (at > bytes.length) return { kind: 'more' };
     return Buffer.concat(parts);
   }
@@ -61,7 +61,7 @@ function joinRecords(bytes: Buffer): Buffer | Exclude<ClientHello, { kind: 'hell
 const notTls = { kind: 'bad', problem: 'it does not begin as TLS does' } as const;
 const tooLong = { kind: 'bad', problem: 'the greeting of TLS is too long' } as const;
 
-/** The length of the message with its own head of four bytes; null: not known yet. */
+/** The message length including its header of four bytes; null: not known yet. */
 function neededBytes(parts: readonly Buffer[]): number | null {
   const head = Buffer.concat(parts.slice(0, 4)).subarray(0, 4);
   return head.length < 4 ? null : 4 + head.readUIntBE(1, 3);
@@ -107,7 +107,7 @@ function parseExtensions(bytes: Buffer): Extensions | string {
   return { serverName, ech: HIDING.some((type) => seen.has(type)), alpn };
 }
 
-// A list that may hold one element only: type 0 (a host name), two bytes of length, the name.
+// The list may hold one element: type 0 (a host name), two bytes of length, the name.
 function parseServerName(content: Buffer): string | null {
   if (content.length < 6 || content.readUInt16BE(0) !== content.length - 2) return null;
   if (content[2] !== 0 || content.readUInt16BE(3) !== content.length - 5) return null;

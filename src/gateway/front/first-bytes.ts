@@ -1,10 +1,10 @@
-// gateway/front/first-bytes.ts: read from a socket until there is enough to decide, and then not a byte more.
-// Invariant: whoever ends before that is closed.
+// gateway/front/first-bytes.ts: read from a socket until there is enough to decide, and no byte more.
+// Invariant: a client that ends before that is closed.
 import type { Socket } from 'node:net';
 
 /**
- * `look` gets everything so far, and how much of it it has seen before. null: more is needed; otherwise what to do now,
- * with the socket paused.
+ * `look` gets all bytes so far and how many of them it has seen before. It returns null if it needs more, otherwise the next step,
+ * which is called with the socket paused.
  */
 export function readFirst(
   socket: Socket,
@@ -25,7 +25,7 @@ export function readFirst(
     goOn();
   };
   const onEnd = (): void => void socket.destroy();
-  // It may have ended while it was paused.
+  // The socket may have ended while it was paused.
   if (socket.readableEnded) return onEnd();
   socket.on('data', onData);
   socket.on('end', onEnd);

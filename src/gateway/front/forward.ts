@@ -1,12 +1,12 @@
-// gateway/front/forward.ts: a door whose gateway is in another process: connections of this network namespace go on to its Unix socket.
-// It decides nothing, so there is nothing in it to get round.
-// Invariants: bytes as they come, both ways, with the end of each; nobody is connected who has not said anything.
+// gateway/front/forward.ts: a listener whose gateway is in another process: it forwards connections to the gateway's Unix socket.
+// It decides nothing, so there is nothing in it to bypass.
+// Invariants: bytes and the end of each direction are forwarded unchanged; a silent client gets no connection.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { httpAnswer, sayAndClose } from './answers.ts';
 import { relay } from './relay.ts';
 
 const MOST = 4096;
-/** Whoever connects and says nothing is not waited for. The gateway has its own patience for what comes after the first byte. */
+/** A client that sends nothing is closed after this. From the first byte on, the gateway's own timeouts apply. */
 const SILENCE_MS = 30_000;
 const NO_BYTES = Buffer.alloc(0);
 const UNCOUNTED = { out: () => true, in: () => undefined };

@@ -1,24 +1,24 @@
-// gateway/front/names.ts: answers what programs inside ask the name service. Pure; no question ever leaves.
-// Invariant: a name that may not be reached does not exist, one that may has an address that means nothing outside, and an
-// answer is at most 16 bytes longer than its question.
+// gateway/front/names.ts: answers DNS queries of programs inside. Pure; no query ever leaves.
+// Invariant: a name that may not be reached does not exist, one that may has an address without a meaning outside, and an
+// answer is at most 16 bytes longer than its query.
 import { isIPv4 } from 'node:net';
 import { canonicalHost } from '../../protocol/host-name.ts';
 
 export interface Names {
-  /** Null: no answer at all. */
+  /** null: no answer. */
   answer(packet: Buffer): Buffer | null;
-  /** Which name was given this synthetic address. */
+  /** The name that has this synthetic address. */
   nameOf(address: string): string | undefined;
-  /** Null: the name may not be reached, or there are too many. */
+  /** null: the name may not be reached, or no address is left. */
   addressOf(host: string): string | null;
 }
 
 export function createNames(input: {
-  /** Asked each time, because rules may be added and taken away while the sandbox runs. */
+  /** Called for every query, because rules can change while the sandbox runs. */
   readonly allowed: (host: string) => boolean;
-  /** The names of tcp grants and their IPv4 addresses inside. */
+  /** Names of tcp grants and their IPv4 addresses inside. */
   readonly fixed: ReadonlyMap<string, string>;
-  /** The first of the addresses that are given; the others follow it. */
+  /** The first synthetic address; the others follow it. */
   readonly first: string;
 }): Names {
   for (const [name, address] of input.fixed)
@@ -40,7 +40,7 @@ export function createNames(input: {
     return address;
   }
 
-  /** Undefined: no such name. Null: no address is left for it. */
+  /** undefined: no such name. null: no address is left. */
   function find(host: string): string | null | undefined {
     // RFC 6761: localhost is loopback for every resolver.
     if (host === 'localhost' || host.endsWith('.localhost')) return '127.0.0.1';
@@ -49,7 +49,7 @@ export function createNames(input: {
 
   return {
     answer(packet) {
-      // An answer to an answer could go on forever.
+      // An answer to an answer could loop forever.
       if (packet.length < HEADER || packet.length > MOST_BYTES || (packet[2] ?? 0) >= 0x80) return null;
       if (((packet[2] ?? 0) & 0x78) !== 0) return reply(packet, null, RCODE.notImplemented);
       const question = parseQuestion(packet);
@@ -66,15 +66,15 @@ export function createNames(input: {
 }
 
 interface Question {
-  /** Null: such a name cannot be a host. */
+  /** null: not a valid host name. */
   readonly host: string | null;
   readonly type: number;
   readonly class: number;
-  /** Where it ends in the packet. */
+  /** The offset of its end in the packet. */
   readonly end: number;
 }
 
-/** Exactly one question, nothing else but one EDNS record, and no byte after it; otherwise null. */
+/** Reads exactly one question and at most one EDNS record, with no byte after it; otherwise null. */
 function parseQuestion(packet: Buffer): Question | null {
   const [questions, answers, authorities, additions] = [4, 6, 8, 10].map((at) => packet.readUInt16BE(at));
   if (questions !== 1 || answers !== 0 || authorities !== 0 || (additions ?? 2) > 1) return null;
@@ -82,7 +82,7 @@ function parseQuestion(packet: Buffer): Question | null {
   let at = HEADER;
   for (;;) {
     const length = packet[at];
-    // From 64 on it is no length but a pointer, and a question has nothing to point at.
+    // From 64 on it is not a length but a pointer, and a question has nothing to point at.
     if (length === undefined || length > 63 || at + 1 + length > packet.length || at - HEADER > 254) return null;
     at++;
     if (length === 0) break;
@@ -95,7 +95,7 @@ function parseQuestion(packet: Buffer): Question | null {
   return { host: hostOf(labels), type: packet.readUInt16BE(at), class: packet.readUInt16BE(at + 2), end };
 }
 
-// A dot within a label would make one name look like another.
+// A dot inside a label would make one name look like another.
 function hostOf(labels: readonly string[]): string | null {
   if (labels.some((label) => label.includes('.'))) return null;
   const name = canonicalHost(labels.join('.'));
@@ -111,14 +111,14 @@ function reply(packet: Buffer, question: Question | null, rcode: number, address
   const end = question?.end ?? HEADER;
   const out = Buffer.alloc(end + (address === null ? 0 : 16));
   packet.copy(out, 0, 0, end);
-  // An answer, with authority; the kind of question and "recursion desired" as they came.
+  // An authoritative answer that repeats the opcode and "recursion desired".
   out[2] = 0x84 | ((packet[2] ?? 0) & 0x79);
   out[3] = 0x80 | rcode;
   out.writeUInt16BE(question === null ? 0 : 1, 4);
   out.writeUInt16BE(address === null ? 0 : 1, 6);
   out.writeUInt32BE(0, 8);
   if (address === null) return out;
-  // The name is the one at byte 12.
+  // A pointer to the name at byte 12.
   out.writeUInt16BE(0xc00c, end);
   out.writeUInt16BE(TYPE_A, end + 2);
   out.writeUInt16BE(CLASS_IN, end + 4);
@@ -142,6 +142,6 @@ const MOST_NAMES = 65_536;
 const TYPE_A = 1;
 const TYPE_OPT = 41;
 const CLASS_IN = 1;
-// Short, so that a rule that was added or taken away is soon felt.
+// Short, so that a rule change takes effect soon.
 const TTL_SECONDS = 5;
 const RCODE = { done: 0, malformed: 1, failed: 2, noSuchName: 3, notImplemented: 4, refused: 5 } as const;

@@ -1,11 +1,11 @@
-// gateway/front/own-buffer.ts: sockets that are read into one buffer of their own, again and again. For an ordinary one Node makes
-// 64 kB for every read, and in a process that has served thousands, making and freeing them takes as long as moving the bytes.
-// Invariant: a buffer is read into again only when nobody needs what is in it, and serves another socket only when both
-// sockets that it was for are closed.
+// gateway/front/own-buffer.ts: sockets that read into one reusable buffer each. For an ordinary socket Node allocates 64 kB for
+// every read, and in a process that has served thousands, allocating and freeing takes as long as moving the bytes.
+// Invariant: a buffer is reused only when its bytes are no longer needed, and serves another socket only when both sockets of
+// its connection are closed.
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** False: what it was given is still needed; `resume()` when it is not. */
+/** False: the chunk is still needed; call `resume()` when it is not. */
 export type Sink = (chunk: Buffer) => boolean;
 
 interface Reader {
@@ -15,8 +15,8 @@ interface Reader {
 
 const readers = new WeakMap<Socket, Reader>();
 
-// Pages of a buffer that were never written take no memory, so an idle connection is cheap. Used again, because making 64 kB
-// for each of thousands of connections in a second keeps the garbage collector busy.
+// Pages that were never written take no memory, so an idle connection is cheap. Buffers are reused because allocating 64 kB for
+// each of thousands of connections in a second keeps the garbage collector busy.
 const BUFFER_BYTES = 65_536;
 const KEPT = 64;
 const spare: Buffer[] = [];
@@ -25,7 +25,7 @@ export function openOrigin(address: string, port: number): Socket {
   const reader: Reader = { buffer: spare.pop() ?? Buffer.allocUnsafeSlow(BUFFER_BYTES), sink: null };
   const callback = (size: number): boolean => {
     const chunk = reader.buffer.subarray(0, size);
-    // What it says before there is anybody to give it to waits in the socket.
+    // Bytes that arrive before a sink is set wait in the socket.
     return reader.sink === null ? socket.push(Buffer.from(chunk)) : reader.sink(chunk);
   };
   const onread = { buffer: reader.buffer, callback };
@@ -34,7 +34,7 @@ export function openOrigin(address: string, port: number): Socket {
   return socket;
 }
 
-/** Of a socket made here: from now on `sink` gets the bytes. False: it is another one, and has 'data'. */
+/** From now on `sink` gets the bytes of a socket from openOrigin. False: another socket, which emits 'data'. */
 export function takeBytes(socket: Socket, sink: Sink): boolean {
   const reader = readers.get(socket);
   if (reader === undefined) return false;
@@ -42,7 +42,7 @@ export function takeBytes(socket: Socket, sink: Sink): boolean {
   return true;
 }
 
-/** The socket is closed, and nothing of its buffer is still to be written. */
+/** Call when the socket is closed and no byte of its buffer is still to be written. */
 export function letGo(socket: Socket): void {
   const reader = readers.get(socket);
   if (reader === undefined) return;
@@ -52,15 +52,15 @@ export function letGo(socket: Socket): void {
 }
 
 /**
- * Gives an accepted socket what Node offers to dialled ones only (`onread`). Called in its 'data' while nothing waits in it;
- * what comes next goes to `sink`. False: not now, or not in this Node; the bytes come as 'data' as before.
+ * Gives an accepted socket the `onread` option, which Node offers only to dialled ones. Call it in 'data' while nothing is
+ * buffered; `sink` gets the next bytes. False: not possible now or in this Node; 'data' goes on.
  */
 export function giveBuffer(socket: Socket, sink: Sink): boolean {
   if (support.works === null) void tryOut();
   return support.works === true && put(socket, sink);
 }
 
-/** What Node keeps the two parts of `onread` under: the same for all sockets, and not documented. */
+/** The undocumented symbols under which Node keeps the two parts of `onread`. */
 const support: { works: boolean | null; buffer?: symbol; callback?: symbol } = { works: null };
 
 interface Handle {
@@ -82,7 +82,7 @@ function put(socket: Socket, sink: Sink): boolean {
 
 const TRY_MS = 5000;
 
-/** A connection with ourselves: read as any other, then by its buffer, made to wait, half closed, answered and closed. */
+/** Tests this on a connection with ourselves: plain reads, buffered reads with back-pressure, half-close, answer, close. */
 export async function tryOut(): Promise<boolean> {
   support.works = false;
   const signal = AbortSignal.timeout(TRY_MS);
@@ -90,14 +90,14 @@ export async function tryOut(): Promise<boolean> {
   const sockets: Socket[] = [];
   try {
     await once(server, 'listening', { signal });
-    const near = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).unref();
-    sockets.push(near);
-    const connected = [once(server, 'connection', { signal }), once(near, 'connect', { signal })] as const;
-    const [[far]] = (await Promise.all(connected)) as [[Socket], unknown];
-    sockets.push(far.unref());
-    support.works = far.remotePort === near.localPort && (await talk(near, far, signal));
+    const dialled = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }).unref();
+    sockets.push(dialled);
+    const connected = [once(server, 'connection', { signal }), once(dialled, 'connect', { signal })] as const;
+    const [[accepted]] = (await Promise.all(connected)) as [[Socket], unknown];
+    sockets.push(accepted.unref());
+    support.works = accepted.remotePort === dialled.localPort && (await talk(dialled, accepted, signal));
   } catch {
-    // Then it does not.
+    // A failure means that this Node does not support it.
   } finally {
     server.close();
     for (const socket of sockets) socket.destroy();
@@ -105,8 +105,8 @@ export async function tryOut(): Promise<boolean> {
   return support.works;
 }
 
-async function talk(near: Socket, far: Socket, signal: AbortSignal): Promise<boolean> {
-  for (const symbol of Object.getOwnPropertySymbols(far)) {
+async function talk(dialled: Socket, accepted: Socket, signal: AbortSignal): Promise<boolean> {
+  for (const symbol of Object.getOwnPropertySymbols(accepted)) {
     if (symbol.description === 'kBuffer') support.buffer = symbol;
     if (symbol.description === 'kBufferCb') support.callback = symbol;
   }
@@ -117,22 +117,22 @@ async function talk(near: Socket, far: Socket, signal: AbortSignal): Promise<boo
     events.emit('heard');
     return false;
   };
-  far.once('data', (chunk: Buffer) => {
+  accepted.once('data', (chunk: Buffer) => {
     heard.push(`as data: ${chunk.toString('latin1')}`);
-    events.emit('heard', put(far, sink));
+    events.emit('heard', put(accepted, sink));
   });
-  near.write('one');
+  dialled.write('one');
   await once(events, 'heard', { signal });
   for (const word of ['two', 'three']) {
-    near.write(word);
+    dialled.write(word);
     await once(events, 'heard', { signal });
-    far.resume();
+    accepted.resume();
   }
-  near.end();
-  await once(far, 'end', { signal });
-  far.end('four');
-  near.on('data', (chunk: Buffer) => heard.push(`answered: ${chunk.toString('latin1')}`));
-  await Promise.all([once(near, 'close', { signal }), once(far, 'close', { signal })]);
-  letGo(far);
+  dialled.end();
+  await once(accepted, 'end', { signal });
+  accepted.end('four');
+  dialled.on('data', (chunk: Buffer) => heard.push(`answered: ${chunk.toString('latin1')}`));
+  await Promise.all([once(dialled, 'close', { signal }), once(accepted, 'close', { signal })]);
+  letGo(accepted);
   return heard.join() === 'as data: one,into the buffer: two,into the buffer: three,answered: four';
 }

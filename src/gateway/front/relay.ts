@@ -1,19 +1,19 @@
-// gateway/front/relay.ts: bytes from one socket to another, both ways, as fast as Node can.
-// Invariants: nothing is read that cannot be written (a slow reader slows the writer, memory does not grow); the end of one
-// direction is passed on and leaves the other open; bytes are counted before they leave.
+// gateway/front/relay.ts: relays bytes between two sockets, both ways, as fast as Node can.
+// Invariants: bytes are read only as fast as they are written (a slow reader slows the writer, memory does not grow); the end of
+// one direction is forwarded and leaves the other open; bytes are counted before they leave.
 import type { Socket } from 'node:net';
 import { giveBuffer, letGo, type Sink, takeBytes } from './own-buffer.ts';
 
 export interface Counter {
-  /** False: the budget is spent, and the connection ends. */
+  /** False: the budget is spent, so the connection ends. */
   out(bytes: number): boolean;
   in(bytes: number): void;
 }
 
 const HALF_CLOSED_MS = 120_000;
-/** For the last bytes to somebody who does not take them. */
+/** Time for the last bytes to a peer that does not read. */
 const FAREWELL_MS = 60_000;
-/** From here on a buffer of its own is worth its making. */
+/** From here on a buffer of its own pays off. */
 const MANY_BYTES = 262_144;
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -21,16 +21,16 @@ const NOTHING: Buffer = Buffer.alloc(0);
 export function relay(input: {
   readonly client: Socket;
   readonly origin: Socket;
-  /** Of the client, read already; of the origin, read already. */
+  /** Bytes that were already read, from the client and from the origin. */
   readonly fromClient: Buffer;
   readonly fromOrigin: Buffer;
   readonly counter: Counter;
-  /** Gets all that the client has said so far, until it lets it go or ends the connection. */
+  /** Gets all bytes of the client so far, until it returns 'go' or 'end'. */
   readonly firstWords: ((bytes: Buffer) => 'more' | 'go' | 'end') | null;
   readonly done: () => void;
-  /** How long there may be silence when one side has said everything. */
+  /** How long both sides may be silent once one of them has ended. */
   readonly halfClosedMs?: number;
-  /** How a client that sends much is read. */
+  /** How to read a client that sends much. */
   readonly giveBuffer?: typeof giveBuffer;
 }): void {
   const { client, origin, counter } = input;
@@ -42,7 +42,7 @@ export function relay(input: {
   let held = NOTHING;
   const hear = (chunk: Buffer): boolean => {
     if (firstWords === null) return sendOut(chunk);
-    // The buffer it is in will be read into again.
+    // Copied, because the chunk's buffer is reused.
     held = Buffer.concat([held, chunk]);
     const answer = firstWords(held);
     if (answer === 'more') return true;
@@ -66,7 +66,7 @@ export function relay(input: {
   const closed = (): void => {
     if (!client.closed || !origin.closed) {
       const [first, other] = client.closed ? [client, origin] : [origin, client];
-      // Who has heard and said everything goes; what the other one has still to be told is not thrown away.
+      // The first socket finished in order; give the other one time to receive its remaining bytes.
       if (!first.readableEnded || !first.writableFinished) return end();
       return void other.setTimeout(FAREWELL_MS, end);
     }
@@ -80,7 +80,7 @@ export function relay(input: {
   }
   client.on('close', closed);
   origin.on('close', closed);
-  // Whoever has said everything may still listen; but whether it is still there is not known, so silence has an end then.
+  // A side that has ended may still read, or it may be gone: limit the silence from here on.
   const passEnd = (from: Socket, to: Socket): void => {
     to.end();
     from.setTimeout(input.halfClosedMs ?? HALF_CLOSED_MS, end);
@@ -89,12 +89,12 @@ export function relay(input: {
   origin.on('end', () => passEnd(origin, client));
   begin(origin, input.fromOrigin, sendIn, input.giveBuffer);
   begin(client, input.fromClient, hear, input.giveBuffer);
-  // A socket tells its end also while it is paused, and then before anybody was here to listen.
+  // A socket can end while it is paused, before these listeners existed.
   if (client.readableEnded) passEnd(client, origin);
   if (origin.readableEnded) passEnd(origin, client);
 }
 
-/** Returns false if `to` still needs the bytes; `from` is read on when it does not. */
+/** Returns false while `to` still needs the bytes, and resumes `from` afterwards. */
 function createWriter(from: Socket, to: Socket): Sink {
   let waiting = false;
   const onTaken = (): void => {
@@ -104,7 +104,7 @@ function createWriter(from: Socket, to: Socket): Sink {
   };
   return (chunk) => {
     to.write(chunk, onTaken);
-    // What the kernel took at once needs no pause, however large it was.
+    // If the kernel took the chunk at once, no pause is needed.
     waiting = to.writableLength > 0;
     return !waiting;
   };

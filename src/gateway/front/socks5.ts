@@ -1,5 +1,5 @@
-// gateway/front/socks5.ts: what a SOCKS5 client says (RFC 1928), byte by byte. Pure.
-// Invariant: only CONNECT; only names and addresses that protocol/host-name takes.
+// gateway/front/socks5.ts: parses what a SOCKS5 client sends (RFC 1928). Pure.
+// Invariant: only CONNECT; only names and addresses that protocol/host-name accepts.
 import { canonicalHost, type HostName } from '../../protocol/host-name.ts';
 
 export type Greeting =
@@ -85,7 +85,7 @@ function readAddress(bytes: Buffer, type: number): HostName | null {
     case 1:
       return canonicalHost([...bytes].join('.'));
     case 3:
-      // A name with a byte that is not ASCII is no name.
+      // Host names are ASCII.
       return bytes.every((byte) => byte > 0x20 && byte < 0x7f) ? canonicalHost(bytes.toString('latin1')) : null;
     default:
       return canonicalHost(`[${(bytes.toString('hex').match(/.{4}/g) ?? []).join(':')}]`);

@@ -1,9 +1,9 @@
-// gateway/intercept/body.ts: where the body of a message ends, while its bytes pass. The data itself is never kept.
-// Invariant: bytes of the next message are never taken for this one's, nor the other way round.
+// gateway/intercept/body.ts: finds the end of a message body while its bytes pass. It keeps no data.
+// Invariant: a byte belongs to exactly one message.
 import { type Framing, readFields, valuesOf } from './head.ts';
 
 export interface Taken {
-  /** The bytes that belong to this body, framing included, to be forwarded as they are. */
+  /** The bytes of this body, framing included, to be forwarded unchanged. */
   readonly used: Buffer;
   /** The same without the framing. */
   readonly data: readonly Buffer[];
@@ -43,11 +43,11 @@ function createCounted(bytes: number): Body {
 
 const CR = 13;
 const LF = 10;
-/** 2^48 bytes in one chunk are enough for anybody; more digits are a trick with an overflow. */
+/** No real chunk has more than 2^48 bytes; more digits are an overflow attack. */
 const MAX_SIZE_DIGITS = 12;
 const MAX_TRAILER_BYTES = 8192;
 
-// Extensions of chunks are refused: nobody needs them and readers disagree about where they end.
+// Chunk extensions are refused: no client needs them, and parsers disagree about where they end.
 function createChunked(): Body {
   let state: 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailer' = 'size';
   let digits = '';
@@ -75,7 +75,7 @@ function createChunked(): Body {
     return { used: chunk, data, rest: EMPTY, done: false };
   }
 
-  /** One byte of framing: null to go on, 'done', or what is wrong. */
+  /** Reads one byte of framing. null: more follows; 'done'; otherwise the problem. */
   function step(byte: number): string | null {
     switch (state) {
       case 'size':
@@ -112,7 +112,7 @@ function createChunked(): Body {
   return { take };
 }
 
-// A trailer that some server moves among the headers must not change what the request was.
+// Some servers merge trailers into the headers, so a trailer must not change what the request means.
 function trailerProblem(text: string): string | null {
   const fields = readFields(text.slice(0, -4), 0);
   if ('kind' in fields) return 'its trailer has a field that is not understood';

@@ -1,25 +1,25 @@
-// gateway/intercept/byte-source.ts: a socket as something to read from piece by piece and to write to without piling up.
-// Invariant: while nobody reads, at most one piece waits here; the rest stays in the kernel, and so the sender waits.
+// gateway/intercept/byte-source.ts: reads a socket chunk by chunk, and writes to one with back-pressure.
+// Invariant: at most one unread chunk is buffered here; the rest stays in the kernel, so the sender waits.
 import type { Socket } from 'node:net';
 import type { HeadResult } from './head.ts';
 
 export interface Source {
-  /** The next bytes, at once if they are here; null: no more will come. */
+  /** The next bytes, at once if they are here; null: the stream is over. */
   read(): Buffer | null | Promise<Buffer | null>;
-  /** Puts bytes back, to be read next. */
+  /** Puts bytes back for the next read. */
   unread(bytes: Buffer): void;
-  /** From now on whatever comes is thrown away, and nobody reads. */
+  /** From now on discards everything that arrives. */
   discard(): void;
-  /** Something could be read at once. */
+  /** True if a read would return at once. */
   readonly waiting: boolean;
-  /** `open`, `ended` by the other side in due form, or `broken`. */
+  /** `open`, `ended` regularly by the other side, or `broken`. */
   readonly state: 'open' | 'ended' | 'broken';
 }
 
-/** `first`: what has been read from it already. */
+/** `first`: bytes that were already read from the socket. */
 export function createSource(socket: Socket, first?: Buffer): Source {
   const queue: Buffer[] = first === undefined || first.length === 0 ? [] : [first];
-  // A socket tells its end also while it is paused, and then nobody was here to listen.
+  // A socket can end while it is paused, before these listeners existed.
   let state: Source['state'] = socket.readableEnded ? 'ended' : 'open';
   let wake: ((bytes: Buffer | null) => void) | null = null;
   let discarding = false;
@@ -40,7 +40,7 @@ export function createSource(socket: Socket, first?: Buffer): Source {
     if (state === 'open') state = 'ended';
     settle(null);
   });
-  // What went wrong is told by the state; 'close' follows.
+  // The state tells that it failed; 'close' follows.
   socket.on('error', () => (state = 'broken'));
   socket.on('close', () => {
     if (state === 'open') state = 'broken';
@@ -50,7 +50,7 @@ export function createSource(socket: Socket, first?: Buffer): Source {
   return {
     read() {
       const next = queue.shift();
-      // Reading goes on behind it, or the end of an idle connection would not be noticed.
+      // Keep reading in the background, or the end of an idle connection would go unnoticed.
       if (queue.length === 0 && socket.isPaused()) socket.resume();
       if (next !== undefined) return next;
       if (state !== 'open' || discarding) return null;
@@ -89,13 +89,13 @@ export function send(socket: Socket, bytes: Buffer): boolean | Promise<boolean> 
 
 export type ReadHead<T> = { readonly kind: 'head'; readonly head: T } | Extract<HeadResult<T>, { kind: 'bad' }> | null;
 
-/** Reads until `parse` is content; what follows the head stays to be read. Null: the end came first. */
+/** Reads until `parse` has a whole head and puts the rest back. null: the stream ended first. */
 export async function readHead<T extends { readonly bytes: number }>(
   source: Source,
   parse: (bytes: Buffer, seen: number) => HeadResult<T>,
   onFirst?: () => void,
 ): Promise<ReadHead<T>> {
-  // Here and elsewhere: to wait for what is there already would cost each request a turn.
+  // Here and elsewhere, bytes that are already here are not awaited: that would cost each request a turn of the event loop.
   const first = source.read();
   let bytes = first instanceof Promise ? await first : first;
   if (bytes === null) return null;

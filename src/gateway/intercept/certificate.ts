@@ -1,5 +1,5 @@
-// gateway/intercept/certificate.ts: the authority of one sandbox and the certificates it writes for hosts whose requests are looked into.
-// Invariant: keys live in this process only; the authority can sign for servers and for nothing else, and dies with its days.
+// gateway/intercept/certificate.ts: the certificate authority of one sandbox, and its certificates for inspected hosts.
+// Invariant: keys exist only in this process; the authority can sign only server certificates, and expires.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -7,7 +7,7 @@ import { bits, der, integer, objectId, octets, sequence, time, toPem, utf8 } fro
 
 export interface Authority {
   readonly certificatePem: string;
-  /** A name or an address in its canonical spelling. `cert` is the leaf and the authority behind it. */
+  /** `host`: a name or an address in canonical spelling. `cert`: the leaf followed by the authority. */
   leafFor(host: string): { readonly key: string; readonly cert: string };
   contextFor(host: string): SecureContext;
 }
@@ -17,11 +17,11 @@ const MAX_HOSTS = 256;
 
 export function createAuthority(options: { commonName: string; days: number; now: Date }): Authority {
   const issuer = createKey();
-  // One key for all leaves: a key of its own would protect nothing, as all lie in one process.
+  // One key for all leaves: separate keys would protect nothing, since all are in one process.
   const leaf = createKey();
   const key = leaf.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const validity = sequence(
-    // A client's clock may be behind ours.
+    // A client's clock may be behind.
     time(new Date(options.now.getTime() - DAY_MS)),
     time(new Date(options.now.getTime() + options.days * DAY_MS)),
   );
@@ -60,7 +60,7 @@ function certificate(parts: {
   extensions: readonly Buffer[];
 }): Buffer {
   const serial = randomBytes(16);
-  // Positive, and no zero byte in front, which DER forbids.
+  // Positive, and without a leading zero byte, which DER forbids.
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40;
   const body = sequence(
     der(0xa0, integer(Buffer.of(2))),
@@ -86,7 +86,7 @@ function name(commonName: string): Buffer {
   return sequence(der(0x31, sequence(objectId('2.5.4.3'), utf8(commonName))));
 }
 
-// A common name has at most 64 characters. Nobody looks at it but people.
+// A common name has at most 64 characters. Only people read it.
 function subjectOf(host: string): string {
   return host.length <= 64 ? host : 'a host with a long name';
 }
@@ -100,9 +100,9 @@ const BASIC_CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
 
 const authorityExtensions: readonly Buffer[] = [
-  // An authority with no further one below it.
+  // An authority that cannot have another one below it.
   extension(BASIC_CONSTRAINTS, sequence(TRUE, integer(Buffer.of(0))), true),
-  // Signs certificates and lists of revoked ones.
+  // It signs certificates and revocation lists.
   extension(KEY_USAGE, bits(Buffer.of(0b0000_0110), 1), true),
 ];
 
@@ -110,7 +110,7 @@ function leafExtensions(host: string): readonly Buffer[] {
   return [
     extension(BASIC_CONSTRAINTS, sequence(), true),
     extension(KEY_USAGE, bits(Buffer.of(0b1000_0000), 7), true),
-    // For servers.
+    // Server authentication.
     extension('2.5.29.37', sequence(objectId('1.3.6.1.5.5.7.3.1'))),
     extension('2.5.29.17', sequence(alternativeName(host))),
   ];
@@ -127,7 +127,7 @@ function alternativeName(host: string): Buffer {
   }
 }
 
-// The canonical spelling of IPv6 is hex groups with one "::" at most.
+// Canonical IPv6 is hex groups with at most one "::".
 function addressBytes(host: string): Buffer {
   const [left = '', right = ''] = host.split('::');
   const head = left.split(':').filter((group) => group !== '');
@@ -136,7 +136,7 @@ function addressBytes(host: string): Buffer {
   return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
-/** The last used ones stay. */
+/** Keeps the most recently used. */
 function createCache<T>(make: (host: string) => T): (host: string) => T {
   const kept = new Map<string, T>();
   return (host) => {

@@ -1,4 +1,4 @@
-// gateway/intercept/der.ts: the few pieces of DER that certificates are made of.
+// gateway/intercept/der.ts: encodes the few DER types that a certificate needs.
 
 export function der(tag: number, ...contents: readonly Buffer[]): Buffer {
   const length = contents.reduce((sum, content) => sum + content.length, 0);
@@ -33,7 +33,7 @@ export function octets(content: Buffer): Buffer {
   return der(0x04, content);
 }
 
-/** Whole bytes, or with so many bits of the last one unused. */
+/** `unused`: how many bits of the last byte do not count. */
 export function bits(content: Buffer, unused = 0): Buffer {
   return der(0x03, Buffer.of(unused), content);
 }
@@ -42,7 +42,7 @@ export function utf8(text: string): Buffer {
   return der(0x0c, Buffer.from(text));
 }
 
-/** UTCTime until 2049, GeneralizedTime from then on, as RFC 5280 wants it. */
+/** UTCTime until 2049, GeneralizedTime from then on (RFC 5280). */
 export function time(date: Date): Buffer {
   const digits = `${date.toISOString().replaceAll(/[-:T]|\..*$/g, '')}Z`;
   return date.getUTCFullYear() < 2050 ? der(0x17, Buffer.from(digits.slice(2))) : der(0x18, Buffer.from(digits));

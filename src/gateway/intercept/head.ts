@@ -1,6 +1,6 @@
-// gateway/intercept/head.ts: what the heads of requests and of responses have in common: where they end, their fields, their framing.
-// Invariant: whatever two readers of HTTP could take for different things is refused, never repaired.
-// Problems are sentence parts of our own; nothing that was received stands in them.
+// gateway/intercept/head.ts: the common parts of request and response heads: end, fields, framing.
+// Invariant: input that two HTTP parsers could read differently is refused, never repaired.
+// Problems are parts of sentences of ours; none contains received text.
 
 export type Field = readonly [name: string, value: string];
 
@@ -8,7 +8,7 @@ export type Framing =
   | { readonly kind: 'none' }
   | { readonly kind: 'length'; readonly bytes: number }
   | { readonly kind: 'chunked' }
-  /** Of responses only. */
+  /** Only for responses. */
   | { readonly kind: 'until-close' };
 
 export interface Bad {
@@ -24,7 +24,7 @@ const MAX_FIELDS = 200;
 const LF = 10;
 const CR = 13;
 
-/** The length of the head with its blank line; null: it has not arrived. The first `seen` bytes were looked at before. */
+/** The length of the head with its blank line; null: incomplete. The first `seen` bytes were searched before. */
 export function findHeadEnd(bytes: Buffer, seen: number): number | null | Bad {
   for (let at = bytes.indexOf(LF, seen); at !== -1; at = bytes.indexOf(LF, at + 1)) {
     if (at >= MAX_HEAD_BYTES) break;
@@ -39,13 +39,13 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // eslint-disable-next-line no-control-regex
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Where the line that begins there ends. */
+/** The end of the line that begins at `from`. */
 export function lineEnd(text: string, from: number): number {
   const end = text.indexOf('\r\n', from);
   return end === -1 ? text.length : end;
 }
 
-/** The lines that begin at `from`; the last one has no line break. */
+/** Reads the header lines from `from` on; the last one has no line break. */
 export function readFields(text: string, from: number): readonly Field[] | Bad {
   const fields: Field[] = [];
   for (let at = from, end = 0; at < text.length; at = end + 2) {
@@ -53,7 +53,7 @@ export function readFields(text: string, from: number): readonly Field[] | Bad {
     if (fields.length === MAX_FIELDS) return bad('it has too many header fields', 431);
     const colon = text.indexOf(':', at);
     const name = text.slice(at, Math.max(at, colon));
-    // A folded line begins with a space, which no name has; nor has one a line break, where the colon is of another line.
+    // The name pattern also refuses a folded line, which begins with a space, and a line whose colon is on another line.
     if (!NAME.test(name)) return bad('a header field has no proper name');
     const value = trim(text, colon + 1, end);
     if (!VALUE.test(value)) return bad('a header field has a control character');
@@ -62,7 +62,7 @@ export function readFields(text: string, from: number): readonly Field[] | Bad {
   return fields;
 }
 
-// Spaces and tabs only: String.trim would take U+00A0 too, which is an ordinary byte here.
+// Only spaces and tabs: String.trim would remove U+00A0, which is an ordinary byte here.
 function trim(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
@@ -75,7 +75,7 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9;
 }
 
-/** What the fields say about the body; null: nothing. */
+/** The framing that the fields declare; null: none. */
 export function readFraming(fields: readonly Field[], version: '1.0' | '1.1'): Framing | null | Bad {
   const lengths = valuesOf(fields, 'content-length');
   const codings = valuesOf(fields, 'transfer-encoding');
@@ -94,7 +94,7 @@ export function readFraming(fields: readonly Field[], version: '1.0' | '1.1'): F
   return { kind: 'length', bytes: Number(length) };
 }
 
-/** Of every field of that name, in order. */
+/** The values of every field of that name, in order. */
 export function valuesOf(fields: readonly Field[], lowerCaseName: string): string[] {
   const values: string[] = [];
   for (const [name, value] of fields) {

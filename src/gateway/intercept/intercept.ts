@@ -1,7 +1,7 @@
-// gateway/intercept/intercept.ts: looks into the requests to one host: ends the client's TLS, judges every request, sends it on over a
-// TLS connection of its own, with secrets that the client never sees. Plain http:// is read by the same eyes.
-// Invariants: no byte goes to the origin that is not part of a request that was understood and allowed. Secrets go to the
-// verified host only. After a mistake of either side the connection ends; it never goes on half understood.
+// gateway/intercept/intercept.ts: inspects the requests to one host. It ends the client's TLS, judges every request, and
+// forwards it over its own TLS connection, with secrets that the client never sees. Plain http:// takes the same path.
+// Invariants: the origin gets only bytes of requests that were understood and allowed. Secrets go only to the verified host.
+// After an error of either side the connection ends; it never goes on half understood.
 import type { Socket } from 'node:net';
 import { AgsError } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
@@ -20,34 +20,34 @@ import { tunnel } from './web-socket.ts';
 export type { LiveSecret } from './request-rewrite.ts';
 
 export interface InterceptInput {
-  /** The sandbox's side, paused, made with `allowHalfOpen`. */
+  /** The sandbox's socket, paused, created with `allowHalfOpen`. */
   readonly client: Socket;
-  /** Bytes that were read from it already. */
+  /** Bytes that were already read from it. */
   readonly first: Buffer;
-  /** How the origin is spoken to. The client speaks TLS if there is an `authority`, and plain HTTP otherwise. */
+  /** The origin's protocol. The client speaks TLS if there is an `authority`, and plain HTTP otherwise. */
   readonly upstream: 'https' | 'http';
   readonly host: string;
   readonly port: number;
   readonly authority: Authority | null;
-  /** Trusted for the origin, in PEM. The same array for all connections: it is read once. */
+  /** Authorities trusted for the origin, in PEM. All connections share one array, so it is parsed once. */
   readonly roots: readonly string[];
   /** Opens the checked TCP connection to the origin. */
   dial(): Promise<Dialled>;
-  /** Null: allowed; otherwise the sentence for the 403. Asked for every request, with a path in one spelling. */
+  /** null: allowed; otherwise the sentence for the 403. Called for every request, with a canonical path. */
   decide(method: string, path: string): string | null;
   readonly secrets: readonly LiveSecret[];
-  /** Of an endpoint: what stands before the path and is taken off; otherwise ''. */
+  /** An endpoint's path prefix, which is removed; otherwise ''. */
   readonly basePath: string;
-  /** False: the budget is spent, and the connection ends. */
+  /** False: the budget is spent, so the connection ends. */
   count(direction: 'out' | 'in', bytes: number): boolean;
   onRequest(info: RequestInfo): void;
-  /** Nothing is decided by the path, so it is sent as it was written. */
+  /** No rule depends on the path, so it is sent unchanged. */
   readonly anyPath: boolean;
-  /** A proxy's client may ask for another host next: the connection ends with the answer. */
+  /** A proxy's client may name another host in its next request, so the connection ends with the response. */
   readonly single: boolean;
-  /** How long a head may take to arrive; 30 s if not given. */
+  /** How long a head may take to arrive; default 30 s. */
   readonly headMs?: number;
-  /** How long a connection may ask for nothing; 5 minutes if not given. */
+  /** How long a connection may stay idle between requests; default 5 minutes. */
   readonly idleMs?: number;
 }
 
@@ -65,12 +65,12 @@ interface Line {
   readonly input: InterceptInput;
   readonly client: End;
   origin: End | null;
-  /** Ends a connection that asks for nothing. */
+  /** Ends an idle connection. */
   idle: NodeJS.Timeout | null;
   isIdle: boolean;
 }
 
-/** What became of one request; `kept`: the connection can carry another. */
+/** The outcome of one request; `kept`: the connection can carry another. */
 interface Outcome {
   readonly status: number | null;
   readonly refused: string | null;
@@ -86,20 +86,20 @@ const HEAD_MS = 30_000;
 const IDLE_MS = 300_000;
 const HALF_CLOSED_MS = 120_000;
 
-/** Resolves when the connection is over; never rejects. */
+/** Resolves when the connection has ended; never rejects. */
 export async function intercept(input: InterceptInput): Promise<void> {
   let line: Line | null = null;
   try {
     const client = openClient(input.client, input.first, input.authority, input.host);
     line = { input, client, origin: null, idle: null, isIdle: false };
     client.socket.once('close', () => line?.origin?.socket.destroy());
-    // Who has said all it wanted may still listen; who is gone is noticed when something is sent, or then.
+    // A client that has ended its side may still read. One that is gone is noticed on the next write, or by this timeout.
     client.socket.once('end', () => client.socket.setTimeout(HALF_CLOSED_MS, () => client.socket.destroy()));
     for (let served = 0; await serveNext(line, served); served += 1);
     line.origin?.socket.destroy();
     await closeGently(client);
   } catch {
-    // A mistake of ours ends this connection and no other.
+    // An internal error ends this connection and no other.
   } finally {
     if (line !== null) clearTimeout(line.idle ?? undefined);
     input.client.destroy();
@@ -118,7 +118,7 @@ async function serveNext(line: Line, served: number): Promise<boolean> {
     return false;
   }
   const head = input.single ? { ...result.head, keepAlive: false } : result.head;
-  // Most never expire, and then there is nothing to wait for.
+  // Most secrets never expire, so there is nothing to wait for.
   const expires = input.secrets.some(({ renew }) => renew !== undefined);
   const secrets = expires ? await presentSecrets(input.secrets).catch(sentenceOf) : input.secrets;
   if (typeof secrets === 'string') {
@@ -167,7 +167,7 @@ async function nextHead(line: Line, served: number): ReturnType<typeof readHead<
   return result;
 }
 
-/** One timer for all requests of a connection: making one costs more than winding it up. */
+/** One timer for all requests of a connection: refreshing it costs less than creating one. */
 function awaitNext(line: Line): void {
   line.isIdle = true;
   if (line.idle !== null) return void line.idle.refresh();
@@ -199,7 +199,7 @@ async function exchange(line: Line, given: Exchange): Promise<Outcome> {
     client.socket.destroy();
     return { ...lost, status: relayed.kind === 'broken' ? relayed.status : null };
   }
-  // An origin may close a kept connection at any moment; then nothing of the request was looked at.
+  // An origin may close a kept connection at any moment, before it reads the request: a safe request is sent again.
   const again = kept && relayed.problem === null && head.body.kind === 'none' && SAFE.includes(head.method);
   if (again && client.source.state !== 'broken') return exchange(line, given);
   const place = hostAndPort(input.host, input.port);
@@ -239,7 +239,7 @@ interface Upload {
   problem: string | null;
 }
 
-/** Both ways at a time: an answer may come before the request has been sent wholly. */
+/** Sends and receives at the same time: a response may come before the request was sent completely. */
 async function transfer(line: Line, origin: End, given: Exchange): Promise<{ relayed: Relayed; upload: Upload }> {
   const { input, client } = line;
   const { head, tally } = given;
@@ -264,7 +264,7 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
     count: (bytes) => count('in', bytes),
   });
   if (relayed.kind === 'switched') await tunnel(client, origin, redactor, count);
-  // Whoever was told the end before it sent its body may send it or not: nobody knows where the next request begins.
+  // A client that got the response before it sent its body may skip the body: the start of the next request is unknown.
   if (relayed.kind === 'passed' && relayed.kept && upload.state === 'sending' && !expectsContinue(head)) {
     const giveUp = (): void => void client.socket.destroy();
     client.socket.setTimeout(HEAD_MS, giveUp);
@@ -274,17 +274,17 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
   return { relayed, upload };
 }
 
-// Not awaited at once, so it may not reject; whatever goes wrong there ends the exchange.
+// The caller awaits this later, so it must not reject; a failure ends the exchange by closing the origin.
 async function sendRequest(line: Line, origin: End, given: Exchange, upload: Upload): Promise<void> {
   try {
     const { head, request } = given;
     const bodiless = head.body.kind === 'none' || (head.body.kind === 'length' && head.body.bytes === 0);
-    // Most requests; nothing of this has to wait for anything.
+    // Most requests have no body and need no waiting.
     const problem = bodiless
       ? passOut(line, origin, given, request.bytes)
       : await sendWithBody(line, origin, given, upload);
     upload.state = (problem instanceof Promise ? await problem : problem) ?? 'sent';
-    // The response will not come, and whoever waits for it is told so by this.
+    // Closing the origin also tells the reader that no response will come.
     if (upload.state !== 'sent') origin.socket.destroy();
   } catch {
     origin.socket.destroy();
@@ -293,14 +293,14 @@ async function sendRequest(line: Line, origin: End, given: Exchange, upload: Upl
 
 type Stopped = Exclude<Upload['state'], 'sending' | 'sent'> | null;
 
-/** Null: all of it has gone. */
+/** null: sent completely. */
 async function sendWithBody(line: Line, origin: End, given: Exchange, upload: Upload): Promise<Stopped> {
   const { source } = line.client;
   const body = createBody(given.head.body);
   let before: Buffer | null = given.request.bytes;
   for (let done = false; !done || before !== null; before = null) {
     let bytes = before ?? EMPTY;
-    // Without its body's beginning at hand, the head goes alone: the client may wait for an answer to it.
+    // If no byte of the body is here yet, send the head alone: the client may wait for an answer to it.
     if (before === null || source.waiting) {
       const next = source.read();
       const chunk = next instanceof Promise ? await next : next;
@@ -332,7 +332,7 @@ function passOut({ input }: Line, origin: End, { tally }: Exchange, bytes: Buffe
 const EMPTY = Buffer.alloc(0);
 
 async function refuse(client: End, head: RequestHead | null, status: number, sentence: string): Promise<Outcome> {
-  // A request that was not understood is the last one.
+  // After a request that was not understood, the connection ends.
   const understood = head !== null && status !== 400 && status !== 421;
   const kept = understood && head.keepAlive && head.body.kind === 'none' && client.source.state === 'open';
   const text = httpAnswer(status, sentence, { kept, bare: head?.method === 'HEAD' });

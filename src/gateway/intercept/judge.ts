@@ -1,5 +1,5 @@
-// gateway/intercept/judge.ts: may this request go on, and as what? Pure but for the rules that are asked.
-// Invariant: what the rules were asked about is what is sent.
+// gateway/intercept/judge.ts: may this request pass, and in which form? Pure except for the rules it calls.
+// Invariant: the rules decide about exactly the request that is sent.
 import type { Field } from './head.ts';
 import type { RequestHead } from './request-head.ts';
 import { type LiveSecret, type Rewritten, rewriteRequest, secretProblem } from './request-rewrite.ts';
@@ -7,7 +7,7 @@ import { type Place, readTarget, writtenHost } from './request-target.ts';
 
 export interface Rules {
   readonly secrets: readonly LiveSecret[];
-  /** Null: allowed. */
+  /** null: allowed. */
   decide(method: string, path: string): string | null;
 }
 
@@ -22,10 +22,10 @@ export function judge(at: Place & Rules, head: RequestHead): Judged {
     status,
     sentence: `ags refuses this request: ${problem}.`,
   });
-  // TRACE shows a request with the secrets in it to the client.
+  // TRACE would echo a request with its secrets to the client.
   const upper = method.toUpperCase();
   if (NEVER.includes(upper)) return say('-', 405, `${method} is not served here`);
-  // "delete" is another method than DELETE to the rules, and the same to some servers.
+  // To the rules "delete" differs from DELETE; to some servers it does not.
   if (method !== upper) return say('-', 400, 'its method is not in upper case');
   if (!at.anyPath && head.headers.some(isOverride)) {
     return say('-', 400, 'a header names another method or path than its first line');
@@ -39,7 +39,7 @@ export function judge(at: Place & Rules, head: RequestHead): Judged {
   }
   const problem = secretProblem(at.secrets);
   if (problem !== null) return say(path, 502, problem);
-  // Any other protocol is ignored, which HTTP allows: the request is answered as if nothing had been asked.
+  // Any other protocol is ignored, as HTTP allows: the request is answered without an upgrade.
   const upgrade =
     head.upgrade === 'websocket' && method === 'GET' && head.body.kind === 'none' && head.version === '1.1';
   const host = writtenHost(at);
@@ -49,7 +49,7 @@ export function judge(at: Place & Rules, head: RequestHead): Judged {
 
 const NEVER: readonly string[] = ['TRACE', 'TRACK', 'CONNECT'];
 
-/** Frameworks obey these, and the rules would have been asked about something else. */
+/** Frameworks obey these headers, so the rules would have decided about another request. */
 const OVERRIDES: readonly string[] = [
   'x-http-method-override',
   'x-http-method',

@@ -1,10 +1,10 @@
-// gateway/intercept/redact.ts: takes secret values out of a stream of bytes: each becomes as many stars.
-// Invariant: no value leaves here whole, however it is cut into chunks. Nothing is held back but the possible beginning of a
-// value, so an event that a server sends is not delayed.
+// gateway/intercept/redact.ts: replaces secret values in a byte stream with as many stars.
+// Invariant: no value passes whole, however it is split into chunks. Only the possible beginning of a value is held back, so
+// server-sent events are not delayed.
 
 export interface Redactor {
   pass(chunk: Buffer): Buffer;
-  /** What was held back. The stream may go on afterwards. */
+  /** Returns the held bytes. The stream may go on afterwards. */
   end(): Buffer;
 }
 
@@ -14,7 +14,7 @@ const STAR = 42;
 export function createRedactor(values: readonly Buffer[]): Redactor {
   const wanted = values.filter((value) => value.length > 0);
   let held = EMPTY;
-  /** So many bytes at the beginning of `held` belong to a value that began before them. */
+  /** How many bytes at the beginning of `held` belong to a value that began before them. */
   let covered = 0;
 
   function pass(chunk: Buffer): Buffer {
@@ -33,13 +33,13 @@ export function createRedactor(values: readonly Buffer[]): Redactor {
   return { pass, end: () => cut(held, held.length) };
 }
 
-/** A copy with stars, made only if there is something to hide, and where the last hidden value ends. */
+/** A copy with stars, made only if there is something to hide; `reach`: the end of the last hidden value. */
 function mask(data: Buffer, values: readonly Buffer[], covered: number): { masked: Buffer; reach: number } {
   let masked = data;
   let reach = covered;
   if (covered > 0) masked = Buffer.from(data).fill(STAR, 0, covered);
   for (const value of values) {
-    // Values may overlap, so each is searched for in what came in and not in what has stars already.
+    // Values may overlap, so each is searched for in the original data, not in the masked copy.
     for (let at = data.indexOf(value); at !== -1; at = data.indexOf(value, at + 1)) {
       if (masked === data) masked = Buffer.from(data);
       masked.fill(STAR, at, at + value.length);
@@ -49,7 +49,7 @@ function mask(data: Buffer, values: readonly Buffer[], covered: number): { maske
   return { masked, reach };
 }
 
-/** The length of the longest end of `data` with which a value begins. */
+/** The length of the longest suffix of `data` that is a prefix of a value. */
 function heldLength(data: Buffer, values: readonly Buffer[]): number {
   let longest = 0;
   for (const value of values) {

@@ -1,6 +1,6 @@
-// gateway/intercept/request-head.ts: the head of an HTTP/1 request, from bytes to a value. Strict: an agent writes these bytes, and a
-// server behind us must not be able to read them differently.
-// Invariant: nothing is accepted that is not wholly understood; bytes go in and a value comes out, nothing is kept between calls.
+// gateway/intercept/request-head.ts: parses the head of an HTTP/1 request. Strict: an agent writes these bytes, and the server
+// behind the gateway must not be able to read them differently.
+// Invariant: a head is accepted only if every byte is understood. Pure: no state between calls.
 import {
   type Bad,
   bad,
@@ -27,17 +27,17 @@ export interface RequestHead {
   readonly bytes: number;
   readonly body: Framing;
   readonly keepAlive: boolean;
-  /** Lower case; null unless `Connection: upgrade` stands with it. */
+  /** Lower case; null without `Connection: upgrade`. */
   readonly upgrade: string | null;
 }
 
 const MAX_TARGET_BYTES = 32_768;
 const LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP\/([0-9]\.[0-9])$/;
 
-/** Whoever asks again with more bytes says how many were `seen`, so that a slow head is not searched over and over. */
+/** `seen`: how many bytes an earlier call has searched, so a slow head is not searched from its start each time. */
 export function readRequestHead(bytes: Buffer, seen = 0): HeadResult<RequestHead> {
   if (bytes.length === 0) return { kind: 'more' };
-  // TLS, SOCKS and the like: no need to wait for the end of a line.
+  // TLS, SOCKS and the like are recognised without waiting for a line break.
   if (!isTokenByte(bytes[0] ?? 0)) return bad('it does not begin with a method');
   const end = findHeadEnd(bytes, seen);
   if (end === null) return { kind: 'more' };
@@ -66,7 +66,7 @@ function complete(
   if (hosts === 0 && version === '1.1') return bad('it has no Host');
   const body = readFraming(headers, version) ?? { kind: 'none' };
   if (body.kind === 'bad') return body;
-  // What follows a CONNECT is the tunnel; a length would make two readers disagree about where it begins.
+  // The tunnel's bytes follow a CONNECT; a length would make parsers disagree about where they begin.
   if (method === 'CONNECT' && (body.kind === 'chunked' || (body.kind === 'length' && body.bytes > 0))) {
     return bad('a CONNECT has a body');
   }

@@ -1,5 +1,5 @@
-// gateway/intercept/request-rewrite.ts: the request that is sent to the origin, built anew from what was understood of the client's.
-// Invariant: framing and host are always written by us. A secret is put into its own header and nowhere else.
+// gateway/intercept/request-rewrite.ts: builds the request to the origin from the parsed request of the client.
+// Invariant: ags always writes framing and host itself. A secret goes into its own header and nowhere else.
 import { type Field, listOf, valuesOf } from './head.ts';
 import type { RequestHead } from './request-head.ts';
 
@@ -8,16 +8,16 @@ export interface LiveSecret {
   /** Lower case. */
   readonly header: string;
   readonly value: string;
-  /** Of one that expires: asked before every request, and used in place of `value`. Rejects with a sentence for the client. */
+  /** For a secret that expires: called before every request, in place of `value`. Rejects with a sentence for the client. */
   readonly renew?: () => Promise<string>;
   readonly placeholder: string;
-  /** The whole header with `{}` for the value, set on every request; null: the placeholder is replaced where it stands. */
+  /** The whole header with `{}` for the value, set on every request; null: only the placeholder is replaced. */
   readonly send: string | null;
 }
 
 export interface Rewritten {
   readonly bytes: Buffer;
-  /** Forms in which the response could show a secret. */
+  /** Forms in which the response could contain a secret. */
   readonly hide: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export function rewriteRequest(
   return { bytes: Buffer.from(text, 'latin1'), hide };
 }
 
-/** Written by us, or good for one hop only. */
+/** Written by ags, or valid for one hop only. */
 const OURS: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -56,7 +56,7 @@ const OURS: ReadonlySet<string> = new Set([
   'expect',
 ]);
 
-/** With these an answer would be compressed, and a secret in it could not be seen. */
+/** These would permit a compressed response, in which a secret could not be found. */
 const UNREADABLE: readonly string[] = ['accept-encoding', 'sec-websocket-extensions'];
 
 export function expectsContinue(head: RequestHead): boolean {
@@ -87,21 +87,21 @@ function fillIn(value: string, secret: LiveSecret, hide: string[]): string {
   return scheme + written;
 }
 
-/** As they are now. Throws what a `renew` throws. */
+/** Resolves with current values. Rejects if a `renew` rejects. */
 export async function presentSecrets(secrets: readonly LiveSecret[]): Promise<readonly LiveSecret[]> {
   return Promise.all(
     secrets.map(async (secret) => (secret.renew === undefined ? secret : { ...secret, value: await secret.renew() })),
   );
 }
 
-/** What cannot be put into a header; null: all can. A line break would begin a header of its own. */
+/** Why a secret cannot be put into a header; null: all can. A line break would start another header. */
 export function secretProblem(secrets: readonly LiveSecret[]): string | null {
   // eslint-disable-next-line no-control-regex
   const wrong = secrets.find(({ value }) => value === '' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value));
   return wrong === undefined ? null : `the secret ${wrong.name} is empty or has a character that no header may have`;
 }
 
-/** The forms in which a program would write a value back. */
+/** The forms in which a program would return a value. */
 export function secretForms(secrets: readonly LiveSecret[], more: readonly string[]): Buffer[] {
   const texts = new Set(more);
   for (const { value } of secrets) {
@@ -117,7 +117,7 @@ export function secretForms(secrets: readonly LiveSecret[], more: readonly strin
   return [...forms.values()];
 }
 
-/** The value of a field of which one is enough; null: none. */
+/** The first value of a field; null: none. */
 export function firstOf(fields: readonly Field[], lowerCaseName: string): string | null {
   return valuesOf(fields, lowerCaseName)[0] ?? null;
 }

@@ -1,17 +1,17 @@
-// gateway/intercept/request-target.ts: which path of which host a request asks for, in one spelling.
-// Invariant: the path that is decided about is the path that is sent, and a path that servers read in different ways is
-// refused. What a server could still read in two ways is decided about in both.
+// gateway/intercept/request-target.ts: the host and path of a request, in canonical spelling.
+// Invariant: the path that the rules decide about is the path that is sent. A path that servers read in different ways is
+// refused, or, where two readings remain, both must be allowed.
 import { canonicalHost, hostAndPort, hostInUrl } from '../../protocol/host-name.ts';
 import { headerValues, type RequestHead } from './request-head.ts';
 
 export interface Place {
-  /** That of the origin. */
+  /** The origin's protocol. */
   readonly upstream: 'https' | 'http';
   readonly host: string;
   readonly port: number;
-  /** Not empty: a loopback endpoint, where the client names the endpoint and the host is ours to say. */
+  /** Not empty: a loopback endpoint, where the client names the endpoint and ags sets the host. */
   readonly basePath: string;
-  /** Nothing is decided by the path, so it is sent as it was written. */
+  /** No rule depends on the path, so it is sent unchanged. */
   readonly anyPath: boolean;
 }
 
@@ -44,12 +44,12 @@ export function readTarget(head: RequestHead, place: Place): Target {
   return { kind: 'target', path, readings: readingsOf(path), query };
 }
 
-/** Of characters that mean nothing but themselves, and no part empty or beginning with a dot: nobody reads it in another way. */
+/** Only literal characters, and no part that is empty or begins with a dot: every server reads such a path alike. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+\/?$/;
 
 const elsewhere: Target = { kind: 'refused', status: 421, problem: 'it names another host than the connection does' };
 
-// Some servers take %2F for "/", and some cut off what follows a ";" in a part.
+// Some servers read %2F as "/", and some cut off the text after a ";" in a part.
 function readingsOf(path: string): readonly string[] {
   if (!path.includes('%2F') && !path.includes(';') && !path.includes('%3B')) return [path];
   const decoded = path.replaceAll('%2F', '/');
@@ -61,7 +61,7 @@ function refused(problem: string): Target {
   return { kind: 'refused', status: 400, problem };
 }
 
-/** As it stands in a `Host`. */
+/** In the spelling of a `Host` header. */
 export function writtenHost({ upstream, host, port }: Place): string {
   return port === USUAL[upstream] ? hostInUrl(host) : hostAndPort(host, port);
 }
@@ -88,11 +88,11 @@ function pathProblem(path: string): string | null {
   if (/%2e|%25(?:2e|2f|5c)/i.test(path)) return 'its path has a dot or a slash that is written as something else';
   const parts = path.slice(1).split(/\/|%2f/i);
   if (parts.slice(0, -1).includes('')) return 'its path has an empty part';
-  // Some servers cut what follows a ";" off before they look at the dots.
+  // Some servers cut off the text after a ";" before they look at the dots.
   return parts.some((part) => /^\.{1,2}(?:;|$)/.test(part)) ? 'its path has "." or ".." as a part' : null;
 }
 
-// %61 is "a" to every server: decided about and sent as such.
+// %61 is "a" to every server, so "a" is decided about and sent.
 function plainOrUpper(written: string): string {
   const character = String.fromCharCode(Number.parseInt(written.slice(1), 16));
   return /[A-Za-z0-9_~-]/.test(character) ? character : written.toUpperCase();

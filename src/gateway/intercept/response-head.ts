@@ -1,5 +1,5 @@
-// gateway/intercept/response-head.ts: the head of an HTTP/1 response, from bytes to a value.
-// Invariant: as for requests, nothing is accepted whose end could be taken to be somewhere else.
+// gateway/intercept/response-head.ts: parses the head of an HTTP/1 response.
+// Invariant: as for requests, a response is refused if its end is ambiguous.
 import {
   bad,
   type Field,
@@ -26,7 +26,7 @@ export interface ResponseHead {
 // eslint-disable-next-line no-control-regex
 const LINE = /^HTTP\/1\.([01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
 
-/** Responses below 200 come before another one: the caller reads on. */
+/** Responses below 200 are interim: the caller reads on. */
 export function readResponseHead(bytes: Buffer, requestMethod: string, seen = 0): HeadResult<ResponseHead> {
   const end = findHeadEnd(bytes, seen);
   if (end === null) return { kind: 'more' };
@@ -47,7 +47,7 @@ export function readResponseHead(bytes: Buffer, requestMethod: string, seen = 0)
   return { kind: 'head', head: { status, reason: line[3] ?? '', version, headers, bytes: end, body, keepAlive } };
 }
 
-// Servers write "Chunked" too; what they write is not forwarded by anybody who could take it for something else.
+// Servers also write "Chunked"; the lower-case form leaves no other reading.
 function withPlainCoding(headers: readonly Field[]): readonly Field[] {
   if (!headers.some(isCoding)) return headers;
   return headers.map((field) => (isCoding(field) ? [field[0], field[1].toLowerCase()] : field));

@@ -1,6 +1,5 @@
-// gateway/intercept/response-relay.ts: passes one response of the origin on to the client, as it comes.
-// Invariant: a response that breaks off is never finished in due form, and with secrets about, none of its bytes passes
-// without having been searched for them.
+// gateway/intercept/response-relay.ts: forwards one response of the origin to the client as it arrives.
+// Invariant: a truncated response never ends regularly. If there are secrets, every byte is searched for them before it passes.
 import { createBody, type Taken } from './body.ts';
 import { readHead, type Source } from './byte-source.ts';
 import { type Field, listOf } from './head.ts';
@@ -17,19 +16,19 @@ export interface Relay {
   /** The client's connection ends after this response. */
   readonly last: boolean;
   readonly redactor: Redactor | null;
-  /** To the client; false: it is gone. */
+  /** Writes to the client; false: it is gone. */
   write(bytes: Buffer): boolean | Promise<boolean>;
   /** False: the budget is spent. */
   count(bytes: number): boolean;
 }
 
 export type Relayed =
-  /** The response has passed; `kept`: both connections can serve another. */
+  /** The whole response has passed; `kept`: both connections can serve another. */
   | { readonly kind: 'passed'; readonly status: number; readonly kept: boolean }
   | { readonly kind: 'switched'; readonly status: number }
-  /** Nothing of a final response has been passed: the client can still be told something else. */
+  /** No byte of a final response has passed, so the client can still get another answer. */
   | { readonly kind: 'nothing'; readonly problem: string | null }
-  /** The client has seen a part. */
+  /** The client has received a part. */
   | { readonly kind: 'broken'; readonly status: number };
 
 export async function relayResponse(relay: Relay): Promise<Relayed> {
@@ -48,7 +47,7 @@ export async function relayResponse(relay: Relay): Promise<Relayed> {
 const gone: Relayed = { kind: 'broken', status: 0 };
 
 async function switchOver(relay: Relay, head: ResponseHead): Promise<Relayed> {
-  // Whatever else an origin switches to would carry requests that nobody looks into.
+  // After a switch to any other protocol, requests would pass without inspection.
   if (!relay.upgrade || firstOf(head.headers, 'upgrade')?.toLowerCase() !== 'websocket') {
     return { kind: 'nothing', problem: 'it switched to a protocol that was not asked for' };
   }
@@ -80,7 +79,7 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
   const body = createBody(head.body);
   const chunked = head.body.kind === 'chunked';
   let before: Buffer | null = start;
-  // A head whose body is yet to come is not kept waiting for it.
+  // Send the head at once if its body has not arrived.
   if (!source.waiting) {
     if (!(await relay.write(start))) return false;
     before = null;
@@ -104,7 +103,7 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
   }
 }
 
-// A value may be spread over chunks, so the data is searched without its framing and framed anew; a trailer is left out.
+// A value may span chunks, so the data is searched without its framing and framed again; trailers are dropped.
 function redact(redactor: Redactor, taken: Taken, chunked: boolean): Buffer {
   const passed = redactor.pass(taken.data.length === 1 ? (taken.data[0] ?? taken.used) : Buffer.concat(taken.data));
   const data = taken.done ? Buffer.concat([passed, redactor.end()]) : passed;
@@ -113,7 +112,7 @@ function redact(redactor: Redactor, taken: Taken, chunked: boolean): Buffer {
   return Buffer.concat(taken.done ? [...framed, Buffer.from('0\r\n\r\n')] : framed);
 }
 
-/** Null: a response that comes before the final one. */
+/** `connection` is null for an interim response. */
 function writeHead(relay: Relay, head: ResponseHead, connection: string | null): Buffer {
   const named = listOf(head.headers, 'connection');
   let text = `HTTP/1.1 ${head.status} ${head.reason}\r\n`;
@@ -123,7 +122,7 @@ function writeHead(relay: Relay, head: ResponseHead, connection: string | null):
   return relay.redactor === null ? bytes : Buffer.concat([relay.redactor.pass(bytes), relay.redactor.end()]);
 }
 
-// Alt-Svc would lead the client to another port or to QUIC.
+// Alt-Svc would send the client to another port or to QUIC.
 const HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -132,10 +131,10 @@ const HOP: ReadonlySet<string> = new Set([
   'proxy-connection',
   'proxy-authenticate',
 ]);
-/** These say where the response ends, whatever `Connection` claims. */
+/** Framing fields pass even if `Connection` names them. */
 const FRAMING: readonly string[] = ['content-length', 'transfer-encoding'];
 
-/** `named`: by `Connection`. */
+/** `named`: the fields that `Connection` names. */
 function passes(name: Field[0], named: readonly string[]): boolean {
   const lower = name.toLowerCase();
   return FRAMING.includes(lower) || (!HOP.has(lower) && !named.includes(lower));

@@ -1,6 +1,6 @@
-// gateway/intercept/secure-ends.ts: the two TLS connections of an intercepted one: towards the client we are the host, towards the
-// host we are a client that trusts the machine's roots.
-// Invariant: an origin whose certificate is not valid for the host gets not a byte of a request. Plain http:// has none, and
+// gateway/intercept/secure-ends.ts: the two ends of an intercepted connection: towards the client ags acts as the host,
+// towards the host as a client that trusts the machine's roots.
+// Invariant: an origin without a valid certificate for the host gets no byte of a request. Plain http:// has no certificate, and
 // no secret ever goes there.
 import { isIP, type Socket } from 'node:net';
 import { connect, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
@@ -14,7 +14,7 @@ export interface End {
   readonly source: Source;
 }
 
-/** `first` are bytes that were read from the client already. */
+/** `first`: bytes that were already read from the client. */
 export function openClient(client: Socket, first: Buffer, authority: Authority | null, host: string): End {
   client.setNoDelay(true);
   if (authority === null) return { socket: client, source: createSource(client, first) };
@@ -25,7 +25,7 @@ export function openClient(client: Socket, first: Buffer, authority: Authority |
     secureContext: authority.contextFor(host),
     ALPNProtocols: ['http/1.1'],
   });
-  // Without a server around it, a socket reports what breaks after the handshake here only.
+  // Without a TLS server object, errors after the handshake are reported only here.
   socket.on('_tlsError', () => socket.destroy());
   return { socket, source: createSource(socket) };
 }
@@ -54,7 +54,7 @@ export async function openOrigin(
     servername: isIP(to.host) === 0 ? to.host : '',
     secureContext: contextFor(to.roots),
     ALPNProtocols: ['http/1.1'],
-    // Said aloud: a variable of the environment changes the default.
+    // Explicit, because an environment variable can change the default.
     rejectUnauthorized: true,
   });
   const problem = await handshake(socket);
@@ -64,7 +64,7 @@ export async function openOrigin(
   return { kind: 'refused', status: 502, reason: `There is no secure connection to ${place}: ${problem}.` };
 }
 
-/** Null: the origin has shown a valid certificate. */
+/** null: the origin has a valid certificate. */
 function handshake(socket: TLSSocket): Promise<string | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve('it did not answer in time'), HANDSHAKE_MS);
@@ -78,25 +78,25 @@ function handshake(socket: TLSSocket): Promise<string | null> {
   });
 }
 
-// The message of such an error holds text of the other side; its code does not.
+// The error's message holds text of the other side; its code does not.
 function describe(code: string | undefined): string {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another host';
   return code !== undefined && /^[A-Z0-9_]+$/.test(code) ? `TLS says ${code}` : 'TLS failed';
 }
 
-/** Reading all roots takes milliseconds, so once for each list. */
+/** Parsing all roots takes milliseconds, so it is done once for each list. */
 const contexts = new WeakMap<readonly string[], SecureContext>();
 
 function contextFor(roots: readonly string[]): SecureContext {
   const known = contexts.get(roots);
   if (known !== undefined) return known;
-  // Where the machine has no list of its own, the one that Node brings counts.
+  // On a machine without a list of roots, Node's own list counts.
   const context = createSecureContext({ ca: roots.length > 0 ? [...roots] : undefined, minVersion: 'TLSv1.2' });
   contexts.set(roots, context);
   return context;
 }
 
-/** Closing while the client still sends would make its kernel throw the answer away, so what it sends is read for a while. */
+/** Reads what the client still sends for a while: closing at once would make its kernel discard the answer. */
 export async function closeGently(client: End): Promise<void> {
   const { socket, source } = client;
   if (socket.destroyed) return;

@@ -1,8 +1,8 @@
-// gateway/intercept/trust-store.ts: what programs inside need so that they believe the sandbox's own authority: bundles of
-// certificates, a store for Java, and the variables that lead to them. Pure but for one hash; starts no TLS.
+// gateway/intercept/trust-store.ts: makes programs inside trust the sandbox's own authority: certificate bundles, a store for Java,
+// and the variables that lead to them. Pure except for one hash; starts no TLS.
 import { createHash } from 'node:crypto';
 
-/** The machine's roots and ours: several of the variables below replace the roots, they do not add to them. */
+/** The machine's roots and ours: several of the variables below replace the roots instead of adding to them. */
 export function combinedBundle(systemPem: string, caPem: string): string {
   const gap = systemPem === '' || systemPem.endsWith('\n') ? '' : '\n';
   return `${systemPem}${gap}${caPem}${caPem.endsWith('\n') ? '' : '\n'}`;
@@ -10,7 +10,7 @@ export function combinedBundle(systemPem: string, caPem: string): string {
 
 export interface TrustPaths {
   readonly bundle: string;
-  /** The sandbox's own authority alone. */
+  /** Only the sandbox's own authority. */
   readonly ca: string;
   readonly java: string;
 }
@@ -18,7 +18,7 @@ export interface TrustPaths {
 export function trustEnvironment(paths: TrustPaths): Record<string, string> {
   const { bundle, ca } = paths;
   return {
-    // Node adds to its roots.
+    // Node adds this to its roots.
     NODE_EXTRA_CA_CERTS: ca,
     SSL_CERT_FILE: bundle,
     CURL_CA_BUNDLE: bundle,
@@ -39,7 +39,7 @@ export function trustEnvironment(paths: TrustPaths): Record<string, string> {
   };
 }
 
-/** For JAVA_TOOL_OPTIONS, which others add to. */
+/** For JAVA_TOOL_OPTIONS, which other code also adds to. */
 export function javaTrustOptions(paths: TrustPaths, password: string): string[] {
   return [
     `-Djavax.net.ssl.trustStore=${paths.java}`,
@@ -48,7 +48,7 @@ export function javaTrustOptions(paths: TrustPaths, password: string): string[] 
   ];
 }
 
-/** In the JKS format, which every Java reads. The password protects nothing: certificates are no secret. */
+/** In the JKS format, which every Java reads. The password protects nothing: certificates are not secret. */
 export function javaTrustStore(pems: readonly string[], password: string): Buffer {
   const certificates = [...new Set(pems.flatMap(certificatesIn))];
   const head = Buffer.alloc(12);
@@ -70,7 +70,7 @@ export function javaTrustStore(pems: readonly string[], password: string): Buffe
 function entry(alias: string, certificate: Buffer): Buffer[] {
   const kind = Buffer.alloc(4);
   kind.writeUInt32BE(2);
-  // A time of creation: none.
+  // No creation time.
   const at = Buffer.alloc(8);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(certificate.length);

@@ -1,4 +1,4 @@
-// gateway/intercept/web-socket.ts: after the origin has switched to a WebSocket, bytes pass both ways as they are.
+// gateway/intercept/web-socket.ts: after the origin has switched to a WebSocket, bytes pass both ways unchanged.
 import type { Socket } from 'node:net';
 import { send, type Source } from './byte-source.ts';
 import type { Redactor } from './redact.ts';
@@ -6,7 +6,7 @@ import type { End } from './secure-ends.ts';
 
 const LINGER_MS = 30_000;
 
-/** Resolves when both ways are over. */
+/** Resolves when both directions have ended. */
 export async function tunnel(
   client: End,
   origin: End,
@@ -23,7 +23,7 @@ export async function tunnel(
   ]);
 }
 
-/** False: it did not end in due form. */
+/** False: it did not end regularly. */
 async function pour(
   from: Source,
   to: Socket,

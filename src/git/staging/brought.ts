@@ -1,6 +1,6 @@
-// git/staging/brought.ts: look at commits that came out of a sandbox, in staging, before anybody else sees them.
-// Invariant: every object they lead to is in staging or in the user's own repository; there are not more of them, and none
-// is larger, than a real piece of work has. Every program here has a deadline and little memory: the objects are hostile.
+// git/staging/brought.ts: checks commits that came out of a sandbox, in staging, before they go anywhere else.
+// Invariant: every object they lead to is in staging or in the user's own repository, and their number and sizes stay within
+// limits. Every program here has a deadline and little memory, because the objects are hostile.
 import { isUtf8 } from 'node:buffer';
 import { AgsError } from '../../protocol/errors.ts';
 import { run, type Finished } from '../../lib/process/process.ts';
@@ -18,7 +18,7 @@ export const BROUGHT_LIMITS = {
   timeoutMs: 10 * 60_000,
 } as const;
 
-/** Of a whole history that comes from elsewhere. */
+/** Limits for a whole history from an imported file. */
 export const HISTORY_LIMITS = {
   ...BROUGHT_LIMITS,
   objects: 10_000_000,
@@ -29,7 +29,7 @@ export const HISTORY_LIMITS = {
 
 export type BroughtLimits = { readonly [key in keyof typeof BROUGHT_LIMITS]: number };
 
-/** Throws unless everything that `tip` leads to beyond `base` (null: all of it) is there, and within bounds. */
+/** Throws unless every object that `tip` leads to beyond `base` (null: every object) exists, within limits. */
 export async function requireWhole(
   staging: string,
   tip: string,
@@ -57,7 +57,7 @@ export async function requireWhole(
     throw refused(`it is more than ${formatSize(limits.totalBytes)} in all`);
 }
 
-/** Does the history of one lead to the other? */
+/** True if the history of one leads to the other. */
 export async function isAncestor(
   staging: string,
   ancestor: string,
@@ -69,12 +69,11 @@ export async function isAncestor(
 
 export type History =
   | { readonly keep: true; readonly top: CommitParts }
-  /** In words. */
   | { readonly keep: false; readonly why: string };
 
 /**
- * May the commits between `base` and `tip` be kept as they are? Only if they build on the base, their texts are harmless, and
- * none of them, whatever the last one looks like, ever had a path that `wrong` gives a reason against.
+ * Decides whether the commits between `base` and `tip` may be kept. They must build on the base, their texts must be harmless,
+ * and none of them, not even an early one, may have a path that is `wrong`.
  */
 export async function judgeHistory(
   staging: string,
@@ -120,7 +119,7 @@ export async function judgeHistory(
     : { keep: true, top };
 }
 
-/** Rows of a raw diff: what there is afterwards. A path that is not text is null. */
+/** The new paths and modes from a raw diff. A path that is not UTF-8 is null. */
 function rawPaths(output: Buffer): { path: string | null; mode: string }[] {
   const words = output.toString('latin1').split('\0');
   const found: { path: string | null; mode: string }[] = [];

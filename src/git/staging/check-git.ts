@@ -1,9 +1,9 @@
-// git/staging/check-git.ts: a bare repository of ours, for one run of checks, that writes the tree of a trial merge: it borrows from the staging of
-// the task, and through it from the user.
-// Invariant: what an agent wrote chooses no program and no code of the C library that reads its contents: no filter, and no encoding but
-// one that the user's own branch has named.
+// git/staging/check-git.ts: a bare repository of ours that writes the tree of a trial merge, for one run of checks. It borrows objects from
+// the task's staging and, through it, from the user.
+// Invariant: an agent's files choose neither a program nor a converter of the C library: no filter runs, and only encodings that the user's
+// own branch names apply.
 import { join } from 'node:path';
-import type { Repository } from '../inspect.ts';
+import type { Repository } from '../repository.ts';
 import { layerGit, setAttributes, type LayerGit } from './layer-git.ts';
 import { createStaging } from './staging.ts';
 import { stagingGit } from '../host-git.ts';
@@ -14,7 +14,7 @@ export function createCheckGit(directory: string, staging: string, repository: R
   return layerGit(directory, repository);
 }
 
-/** What `commit` has and `without` has not, as a pack in `directory`; its path without an ending. */
+/** Packs the objects of `commit` that `without` lacks into `directory`. Returns the path of the pack without its extension. */
 export async function packCommit(staging: string, commit: string, without: string, directory: string): Promise<string> {
   const done = await stagingGit(staging, ['pack-objects', '--revs', '-q', '--threads=1', join(directory, 'pack')], {
     input: Buffer.from(`${commit}\n^${without}\n`),

@@ -1,5 +1,5 @@
-// git/staging/host-tree.ts: files of the host as a tree in staging, to compare with what came out of a sandbox.
-// Invariant: a file goes through in pieces, whatever its size: no more than a few megabytes are in memory at a time.
+// git/staging/host-tree.ts: writes files of the host as a tree in staging, to compare with the files of a sandbox.
+// Invariant: files of any size are written in pieces, so memory never holds more than a few megabytes.
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -10,19 +10,19 @@ import { ISOLATED_ENV, stagingGit, killedGit } from '../host-git.ts';
 export interface HostFile {
   readonly path: string;
   readonly mode: '100644' | '100755' | '120000';
-  /** The id of an object that is in staging already, or so many bytes that are still to be read. */
+  /** The id of an object in staging, or bytes still to be read. */
   readonly content: string | { readonly bytes: number; readonly chunks: Iterable<Buffer> };
 }
 
-/** Takes each file, and reads it to its end, before it asks for the next. Returns the id of the tree. */
+/** Reads each file to its end before it takes the next. Returns the id of the tree. */
 export async function writeHostTree(staging: string, files: Iterable<HostFile>): Promise<string> {
-  // Neither well compressed nor as differences of each other: it is looked at a few times, and gone with the task.
+  // Little compression and no deltas: the objects are read a few times and removed with the task.
   const haste = ['-c', 'pack.compression=1', '--git-dir', staging, 'fast-import', '--depth=0'];
   const args = [...haste, '--quiet', '--force', '--done'];
   const child = withStreams(spawn('git', args, { cwd: '/', env: ISOLATED_ENV, stdio: ['pipe', 'ignore', 'pipe'] }));
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
-  // null: a signal ended it.
+  // null means that a signal ended it.
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve).on('error', () => resolve(127)));
   const problem = await pipeline(Readable.from(gather(commands(files)), { objectMode: true }), child.stdin).then(
     () => null,
@@ -30,7 +30,7 @@ export async function writeHostTree(staging: string, files: Iterable<HostFile>):
   );
   const code = await ended;
   if (code === null) throw killedGit();
-  // Whatever made git end early says more than that nobody reads any longer.
+  // If git ended early, its own error says more than EPIPE.
   if (problem !== null && (code === 0 || errorCode(problem) !== 'EPIPE')) throw problem;
   const tree = await stagingGit(staging, ['rev-parse', '--verify', `${REF}^{tree}`]);
   if (code !== 0 || tree.exitCode !== 0)
@@ -54,8 +54,8 @@ function* commands(files: Iterable<HostFile>): Generator<Buffer> {
   yield Buffer.from('done\n');
 }
 
-// A file that the user changes while it is read has another length than was said. What it holds then does not matter:
-// it is no longer the file that was looked at, and nothing will be written over it.
+// A file that the user changes during the read no longer has the announced length. Its content then does not matter: it is
+// no longer the file that was compared, and nothing will be written over it.
 function* exactly(bytes: number, chunks: Iterable<Buffer>): Generator<Buffer> {
   let left = bytes;
   for (const chunk of chunks) {
@@ -69,7 +69,7 @@ function* exactly(bytes: number, chunks: Iterable<Buffer>): Generator<Buffer> {
 
 const PIECE = 1024 * 1024;
 
-/** Many small pieces as a few large ones. */
+/** Joins many small pieces into a few large ones. */
 function* gather(pieces: Iterable<Buffer>): Generator<Buffer> {
   let some: Buffer[] = [];
   let bytes = 0;
@@ -84,7 +84,7 @@ function* gather(pieces: Iterable<Buffer>): Generator<Buffer> {
   yield Buffer.concat(some);
 }
 
-// fast-import takes C-style quoting: nothing in a name can end the line or begin another command.
+// fast-import accepts C-style quoting, so no name can end the line or begin another command.
 function quotePath(path: string): string {
   return `"${path.replaceAll(/["\\]/g, (c) => `\\${c}`).replaceAll('\n', '\\n')}"`;
 }

@@ -1,23 +1,23 @@
-// git/staging/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots from.
-// Invariant: no setting of the user's has a say but those that tell how text and links are stored; no filter ever runs, and only what
-// the user has on a branch chooses an encoding.
+// git/staging/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots.
+// Invariant: only those settings of the user apply that say how text and links are stored. No filter ever runs, and only files on a
+// branch of the user choose an encoding.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../lib/files.ts';
 import { stagingGit } from '../host-git.ts';
-import type { Repository } from '../inspect.ts';
+import type { Repository } from '../repository.ts';
 import { objectStores } from '../object-stores.ts';
 import { createStaging } from './staging.ts';
 
 export interface LayerGit {
   readonly directory: string;
-  /** For git's command line. */
+  /** Settings for git's command line. */
   readonly settings: readonly string[];
 }
 
 const STORED = ['core.autocrlf', 'core.eol', 'core.symlinks'] as const;
 
-/** How the files of a commit come out. A snapshot fits another one only if this is the same. */
+/** Settings that decide how the files of a commit are written. Snapshots can be combined only if these are equal. */
 export function storageSettings(repository: Repository): string[] {
   return STORED.flatMap((key) => {
     const value = repository.settings.get(key);
@@ -25,19 +25,19 @@ export function storageSettings(repository: Repository): string[] {
   });
 }
 
-/** Line ends as .gitattributes says. A filter would be a program; an encoding chooses code that reads the contents. */
+/** Keeps line ends as .gitattributes says, but disables filters, which are programs, and untrusted encodings, which choose code. */
 export function setAttributes(directory: string, whose: 'trusted' | 'changed'): void {
   const text = whose === 'trusted' ? '* -filter\n' : '* -filter -working-tree-encoding\n';
   writeFileSync(join(directory, 'info/attributes'), text);
 }
 
-/** Of branches and tags; those of agents do not count. */
+/** The commits of the user's branches and tags, without those of agents. */
 export function usersTips({ refs, headRef, headCommit }: Repository): string[] {
   const named = refs.filter(({ name }) => !name.startsWith('refs/heads/ags/')).map(({ oid }) => oid);
   return headRef === null && headCommit !== null ? [...named, headCommit] : named;
 }
 
-/** Something of the user's leads to it. */
+/** True if a branch or tag of the user leads to the commit. */
 export async function isUsersOwn(git: LayerGit, repository: Repository, commit: string): Promise<boolean> {
   const tips = usersTips(repository);
   if (tips.includes(commit)) return true;

@@ -1,4 +1,4 @@
-// git/staging/merge-text.ts: three versions of a file into one. Done on copies in a directory of ours, by git's own text merge.
+// git/staging/merge-text.ts: merges three versions of a file with git's own text merge, on copies in a directory of ours.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../lib/process/process.ts';
@@ -6,11 +6,11 @@ import { ISOLATED_ENV } from '../host-git.ts';
 
 export interface Merge {
   readonly text: Buffer;
-  /** Where both changed the same lines, the text has both, with git's marks around them. */
+  /** False if both changed the same lines; the text then has both, with git's conflict markers. */
   readonly clean: boolean;
 }
 
-/** null: they are not text. */
+/** Returns null if they are not text. */
 export async function mergeText(
   scratch: string,
   versions: { base: Buffer; host: Buffer; sandbox: Buffer },
@@ -29,7 +29,7 @@ export async function mergeText(
         maxBytes: 64 * 1024 * 1024,
       },
     );
-    // The exit code counts the conflicts, up to 127; above that it is a failure.
+    // The exit code counts conflicts up to 127; a higher code is a failure.
     return merged.exitCode <= 127 ? { text: merged.stdout, clean: merged.exitCode === 0 } : null;
   } finally {
     rmSync(dir, { recursive: true, force: true });

@@ -1,14 +1,14 @@
-// git/staging/merge-trees.ts: three trees into one, without a work tree, by git's own merge with settings of ours.
-// The base is the one we name: the two sides are put on commits that have nothing else in common.
+// git/staging/merge-trees.ts: merges three trees without a work tree, with git's own merge and our own settings.
+// The caller names the base: both sides become commits that have only that base in common.
 import { AgsError } from '../../protocol/errors.ts';
 import { run } from '../../lib/process/process.ts';
 import { writeCommit } from '../commit-text.ts';
 import { ISOLATED_ENV, stagingGit } from '../host-git.ts';
 
-/** `marked` is the tree of a merge with conflicts, in which git's marks stand between the two sides. */
+/** `marked` is the tree of a conflicting merge; its files contain git's conflict markers. */
 export type MergedTree = { readonly tree: string } | { readonly conflicts: readonly string[]; readonly marked: string };
 
-/** All are ids of trees that `staging` can read. */
+/** All ids are of trees that `staging` can read. */
 export async function mergeTrees(
   staging: string,
   sides: { base: string; ours: string; theirs: string },

@@ -1,13 +1,13 @@
-// git/staging/new-repository.ts: a repository made from a pack that came from elsewhere.
-// Invariant: written by hand, without templates, hooks or settings of anybody's; no filter runs and no encoding is chosen while its
-// files are written, whatever the attributes in it say.
+// git/staging/new-repository.ts: creates a repository from an imported pack.
+// Invariant: ags writes its files itself, without templates, hooks or the user's settings. No filter runs and no encoding applies while
+// its files are checked out, whatever its attributes say.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import { checkoutGit } from '../host-git.ts';
 import { setAttributes } from './layer-git.ts';
 
-/** Returns its git directory. `branch` by its short name. */
+/** Returns its git directory. `branch` is a short name. */
 export function createRepository(directory: string, objectFormat: 'sha1' | 'sha256', branch: string): string {
   const git = join(directory, '.git');
   for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info'])

@@ -1,10 +1,10 @@
-// git/staging/pack-out.ts: objects of a repository of ours, and of those that it borrows from, on their way into a file.
+// git/staging/pack-out.ts: packs objects of a repository of ours, and of those it borrows from, for an export file.
 import { spawn } from 'node:child_process';
 import { AgsError } from '../../protocol/errors.ts';
 import { withStreams } from '../../lib/process/process.ts';
 import { ISOLATED_ENV, QUIET, stagingGit } from '../host-git.ts';
 
-/** One pack of what `revs` lead to, a commit a line, with ^ before those that the reader has. */
+/** Streams one pack of the objects that `revs` lead to. `revs` has a commit per line, with ^ before commits that the reader has. */
 export async function* packOut(staging: string, revs: string): AsyncGenerator<Buffer> {
   const args = ['pack-objects', '--revs', '--stdout', '-q', '--threads=1', '--delta-base-offset'];
   const child = withStreams(
@@ -29,7 +29,7 @@ export async function* packOut(staging: string, revs: string): AsyncGenerator<Bu
   }
 }
 
-/** A path for each object that the history of a commit leads to. */
+/** A path for each object in the history of a commit. */
 export async function pathsInHistory(staging: string, commit: string): Promise<string[]> {
   const done = await stagingGit(staging, ['rev-list', '--objects', commit], { maxBytes: 1024 ** 3 });
   if (done.exitCode !== 0) throw incomplete(done.stderr);
@@ -44,7 +44,7 @@ export async function pathsInHistory(staging: string, commit: string): Promise<s
 
 function incomplete(stderr: string): AgsError {
   const said = stderr.trim().split('\n').at(-1) ?? '';
-  return new AgsError('project.unsuitable', `git cannot read everything that the task stands on: ${said}`, {
-    hint: 'A partial clone may lack some of it. Leave the history out, for a machine that has it: --thin',
+  return new AgsError('project.unsuitable', `git cannot read every object that the task needs: ${said}`, {
+    hint: 'A partial clone may lack some objects. Export without the history, for a machine that has it: --thin',
   });
 }

@@ -1,5 +1,5 @@
-// git/staging/sample-repository.ts: a repository of ours with one commit of whatever files are there, for trials that need a real one.
-// Invariant: made without templates, hooks or settings of anybody's.
+// git/staging/sample-repository.ts: creates a repository with one commit of the files in a directory, for attacks that need a real one.
+// Invariant: it is made without templates, hooks or the user's settings.
 import { join } from 'node:path';
 import { checkoutGit, ISOLATED_ENV, stagingGit } from '../host-git.ts';
 import { createRepository } from './new-repository.ts';
@@ -11,7 +11,7 @@ const SOMEBODY = {
   GIT_COMMITTER_EMAIL: 'ags@localhost',
 };
 
-/** Commits every file in the directory, on the branch main. Returns the commit. */
+/** Commits every file of the directory on the branch main. Returns the commit. */
 export async function commitSample(directory: string): Promise<string> {
   const git = createRepository(directory, 'sha1', 'main');
   const at = { gitDir: git, workTree: directory, index: join(git, 'index'), settings: [] };

@@ -1,6 +1,6 @@
-// git/staging/snapshot.ts: the files of a commit in a directory of ours: all of them, or only what differs from another commit.
-// Invariant: the index that is written has the times of the very files that were written, so that git need not read them again.
-// Paths are bytes; here they are texts with a character for each byte (latin1).
+// git/staging/snapshot.ts: writes the files of a commit into a directory of ours: all of them, or only the difference from another commit.
+// Invariant: the written index has the times of exactly the written files, so that git need not read them again.
+// Paths are latin1 strings here, one character per byte.
 import { closeSync, copyFileSync, linkSync, mkdirSync, openSync, readSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { checkoutGit, stagingGit } from '../host-git.ts';
 import type { LayerGit } from './layer-git.ts';
 
 export interface Place {
-  /** Where the files go: empty. */
+  /** The directory for the files; must be empty. */
   readonly files: string;
   readonly index: string;
 }
@@ -21,19 +21,19 @@ export async function writeWhole(git: LayerGit, commit: string, place: Place): P
 }
 
 export interface Delta {
-  /** Lines for update-index: what goes, and then what comes. */
+  /** Lines for update-index: removed entries, then added ones. */
   readonly gone: readonly string[];
   readonly come: readonly { readonly mode: string; readonly oid: string; readonly path: string }[];
-  /** What does not exist any more; a directory stands for all that is below it. */
+  /** Removed paths; a directory stands for everything below it. */
   readonly whiteouts: readonly string[];
 }
 
-/** Costs what changed. null: more than `most` did, or how files are stored changed: then nothing is gained by a delta. */
+/** Takes time proportional to the changes. Returns null if more than `most` paths changed, or if the way files are stored changed. */
 export async function findDelta(git: LayerGit, from: string, to: string, most: number): Promise<Delta | null> {
   const listing = await stagingGit(git.directory, ['diff-tree', '-r', '-t', '--raw', '-z', '--no-renames', from, to], {
     maxBytes: 1024 ** 3,
   });
-  // The commit that it would start from may be gone: somebody has rebased and collected garbage.
+  // The start commit may be gone after a rebase and garbage collection.
   if (listing.exitCode !== 0) return null;
   const words = listing.stdout.toString('latin1').split('\0');
   const gone: { path: string; mode: string }[] = [];
@@ -41,7 +41,7 @@ export async function findDelta(git: LayerGit, from: string, to: string, most: n
   for (let i = 0; i + 1 < words.length; i += 2) {
     const [before = '', mode = '', , oid = ''] = (words[i] ?? '').slice(1).split(' ');
     const path = words[i + 1] ?? '';
-    // Files that are the same in both commits may be stored in another way now.
+    // Changed attributes can alter how even unchanged files are written.
     if (path === '.gitattributes' || path.endsWith('/.gitattributes')) return null;
     if (mode === NOTHING) gone.push({ path, mode: before });
     else if (mode !== TREE || before === NOTHING) come.set(path, { mode, oid, path });
@@ -58,7 +58,7 @@ const NOTHING = '000000';
 const TREE = '040000';
 const SUBMODULE = '160000';
 
-/** What takes the place of something covers it by itself, but for the empty directory of a submodule in place of a full one. */
+/** A path that replaces another hides it by itself, except a submodule's empty directory in place of a full one. */
 function findWhiteouts(
   gone: readonly { path: string; mode: string }[],
   come: ReadonlyMap<string, { mode: string }>,
@@ -109,7 +109,7 @@ function below(directory: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${directory}/`), Buffer.from(path, 'latin1')]);
 }
 
-/** How many entries an index has: it says so at its beginning. */
+/** The number of entries of an index, from its header. */
 export function countEntries(index: string): number {
   const head = Buffer.alloc(12);
   const file = openSync(index, 'r');
@@ -127,7 +127,7 @@ export interface IndexEntry {
   readonly path: string;
 }
 
-/** Costs the size of the repository. */
+/** Takes time proportional to the size of the repository. */
 export async function listIndex(git: LayerGit, index: string): Promise<IndexEntry[]> {
   const place = { gitDir: git.directory, workTree: '/', index, settings: git.settings };
   const listing = await checkoutGit(place, ['ls-files', '-s', '-z'], { maxBytes: 1024 ** 3 });
@@ -143,7 +143,7 @@ export async function listIndex(git: LayerGit, index: string): Promise<IndexEntr
     });
 }
 
-/** What kind of thing a commit has at these paths; nothing for those it does not have. */
+/** The types of these paths in a commit; omits paths that the commit lacks. */
 export async function commitHas(
   git: LayerGit,
   commit: string,
@@ -186,7 +186,7 @@ function must(done: Finished, commit: string, full = false): void {
 
 type CheckoutPlace = Parameters<typeof checkoutGit>[0];
 
-/** Of a file that it could not write, git does not say why. */
+/** Git does not say why it could not write a file, so this checks whether the disk is too full. */
 async function writeFiles(at: CheckoutPlace, commit: string, args: readonly string[], input?: Buffer): Promise<void> {
   const done = await checkoutGit(
     at,

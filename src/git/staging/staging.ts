@@ -1,6 +1,6 @@
-// git/staging/staging.ts: a bare repository of ours, one per task, that holds what came out of a sandbox and what it is compared with.
-// Invariant: no sandbox can write here. Objects enter by `index-pack --strict` only, which checks every one of them;
-// everything is named by full object id, never by a ref that somebody else chose.
+// git/staging/staging.ts: a bare repository of ours, one per task, for the objects of a sandbox and the objects to compare them with.
+// Invariant: no sandbox can write here. Objects of a sandbox enter only by `index-pack --strict`, which checks each of them.
+// Everything is named by full object id, never by a ref that an agent chose.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export function createStaging(
   objectFormat: 'sha1' | 'sha256',
   options: { bare: boolean; borrows?: readonly string[] } = { bare: true },
 ): void {
-  // Written by hand: `git init` would copy templates and read settings.
+  // Not by `git init`, which would copy templates and read settings.
   for (const name of ['objects/info', 'objects/pack', 'refs/heads', 'info'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   writeFileSync(join(directory, 'HEAD'), 'ref: refs/heads/none\n');
@@ -28,20 +28,20 @@ export function createStaging(
     objectFormat === 'sha256'
       ? '\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n'
       : '\trepositoryformatversion = 0\n';
-  // Files above this size go through as a stream, and are never made into differences that must be held in memory whole.
-  // What is not bare is a stop on the way that lives for seconds: nothing in it need survive a power cut, or be small.
+  // Git streams files above this size, and never makes deltas of them, which would need all of their content in memory.
+  // A repository that is not bare lives for seconds: it need not survive a power cut, nor be small.
   const haste = options.bare ? '' : '\tfsync = none\n\tlooseCompression = 0\n[pack]\n\tcompression = 0\n[core]\n';
   writeFileSync(
     join(directory, 'config'),
     `[core]\n\tbare = ${options.bare}\n\tbigFileThreshold = 64m\n${haste}${format}`,
   );
-  // Files are taken byte for byte: no line-end conversion, no filters, no keyword expansion.
+  // Files are stored byte for byte: no line-end conversion, no filters, no keyword expansion.
   writeFileSync(join(directory, 'info/attributes'), '* -text -filter -ident -working-tree-encoding !diff !merge\n');
   if (options.borrows !== undefined)
     writeFileSync(join(directory, 'objects/info/alternates'), options.borrows.map((path) => `${path}\n`).join(''));
 }
 
-// Three megabytes can be a tree of three gigabytes of zeros, which would have to be held in memory whole.
+// A pack of 3 MB can hold a tree of 3 GB of zeros, which git would hold in memory.
 const MEMORY_BYTES = 2 * 1024 ** 3;
 
 /** Stores a pack after checking every object in it. The stream is hostile. */
@@ -77,7 +77,7 @@ export async function receivePack(
   );
   clearTimeout(timer);
   if (code === 0) return;
-  // Some checks come only after the pack has its place.
+  // Some checks fail only after the pack is in place.
   for (const name of readdirSync(packs)) if (!before.has(name)) rmSync(join(packs, name), { force: true });
   throw new AgsError(
     'capture.refused',
@@ -93,7 +93,7 @@ export async function receivePack(
   );
 }
 
-/** How many objects it holds stands in its first twelve bytes. */
+/** Reads the number of objects from the first twelve bytes of the pack. */
 function watchCount(pack: NodeJS.ReadableStream, most: number, onMore: () => void): void {
   let head = Buffer.alloc(0);
   const look = (chunk: Buffer): void => {
@@ -105,7 +105,7 @@ function watchCount(pack: NodeJS.ReadableStream, most: number, onMore: () => voi
   pack.on('data', look);
 }
 
-/** Without `paths`, all of it. */
+/** Without `paths`, lists the whole tree. */
 export async function listTree(directory: string, tree: string, paths: readonly string[] = []): Promise<TreeEntry[]> {
   const args = ['--literal-pathspecs', 'ls-tree', '-r', '-z', '-l', '--full-tree', tree, '--', ...paths];
   const listing = await must(directory, args);
@@ -126,7 +126,7 @@ export interface RawChange {
   readonly from: string | null;
 }
 
-/** Computed from trees with our own settings; the agent's attributes have no say. */
+/** Compares trees with our own settings; the agent's attributes have no effect. */
 export async function diffTrees(
   directory: string,
   base: string,
@@ -164,7 +164,7 @@ export async function diffBlobs(directory: string, before: string | null, after:
   return (await diffBytes(directory, before, after)).toString('utf8');
 }
 
-/** The same, byte for byte, from the first hunk on. */
+/** The same diff as bytes, from the first hunk on. */
 export async function diffBytes(
   directory: string,
   before: string | null,
@@ -187,7 +187,7 @@ export async function diffBytes(
   return start < 0 ? Buffer.alloc(0) : text.subarray(start + 1);
 }
 
-/** Of each pair of blobs: lines added and removed; null: not text. */
+/** Counts added and removed lines for each pair of blobs; null if they are not text. */
 export async function countPairs(
   directory: string,
   pairs: readonly { readonly before: string | null; readonly after: string | null }[],
@@ -259,7 +259,7 @@ export async function writeTree(
   entries: readonly (Pick<TreeEntry, 'path' | 'oid'> & { readonly mode: string | null })[],
   on?: string,
 ): Promise<string> {
-  // One process may do two things at once.
+  // A random name, because one process may write two trees at once.
   const index = join(directory, `index-${process.pid}-${Math.random().toString(36).slice(2)}`);
   const env = { GIT_INDEX_FILE: index };
   const lines = entries.map(({ mode, oid, path }) => `${mode ?? '0'} ${oid}\t${path}\0`).join('');
@@ -278,7 +278,7 @@ export async function treeOf(directory: string, commit: string): Promise<string>
   return tree.toString('latin1').trim();
 }
 
-/** Directories of the first tree, on the way to these deleted files, that the second does not have; innermost first. */
+/** Directories of these deleted files that `tree` does not have, innermost first. */
 export async function goneDirectories(directory: string, tree: string, deleted: readonly string[]): Promise<string[]> {
   if (deleted.length === 0) return [];
   const listing = await must(directory, ['ls-tree', '-r', '-d', '-z', '--name-only', '--full-tree', tree]);
@@ -304,7 +304,6 @@ export async function countLines(
   return { added: sum(0), removed: sum(1) };
 }
 
-/** Whether there is such a blob. */
 export async function isBlob(directory: string, oid: string): Promise<boolean> {
   return (await typeOf(directory, oid)) === 'blob';
 }

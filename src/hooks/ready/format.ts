@@ -1,13 +1,13 @@
-// hooks/ready/format.ts: the formatter that a project has, run inside the sandbox over the files that were just written.
-// What is not there is not run; what fails is shown to the agent.
+// hooks/ready/format.ts: runs the project's formatter inside the sandbox over newly written files.
+// Formatters that are not installed are skipped; the agent sees failures.
 import type { HookInput } from '../../protocol/hook.ts';
 
-/** null: nothing was written that could be formatted. */
+/** null: no written file to format. */
 export function formatCommand({ actions, project }: HookInput): string[] | null {
   const paths = actions.flatMap((action) =>
     action.kind === 'write' && action.change !== 'delete' ? [action.path] : [],
   );
-  // A name that begins with "-" would be an option.
+  // A leading "-" would make a name an option.
   const files = [...new Set(paths)]
     .filter((path) => path !== '')
     .map((path) => (path.startsWith('/') ? path : `./${path}`));

@@ -1,11 +1,11 @@
-// hooks/ready/log.ts: writes down every action, one line of JSON each, in the task's directory, where no sandbox reaches.
-// Invariant: the file is bounded; when it is full it is kept once more as `.1`.
+// hooks/ready/log.ts: records every action as one line of JSON in the task's directory, out of reach of sandboxes.
+// Invariant: the file is bounded; a full one is kept once, as `.1`.
 import { appendFileSync, renameSync, statSync } from 'node:fs';
 import type { HookInput } from '../../protocol/hook.ts';
 import { ALLOWED, type Answer } from '../hook.ts';
 
 const MOST_BYTES = 64 * 2 ** 20;
-/** Of any one text in a line; the length of what was longer is noted. */
+/** Longest text in a line; a cut text has its full length noted. */
 const MOST_TEXT = 16 * 2 ** 10;
 
 export function logAction(file: string, now: () => Date, input: HookInput): Answer {

@@ -1,6 +1,6 @@
 // hooks/ready/protect-branches.ts: refuses git commands that would push, delete or move main, master or release/*.
-// Best effort: it reads what a command says, and a script or an alias can say it otherwise. What holds in any case is that a
-// sandbox has a git directory of its own: nothing in it reaches your branches unless you merge it.
+// Best effort: it reads the text of a command, and a script or an alias can evade it. The actual protection is that a
+// sandbox has its own git directory: nothing in it reaches the user's branches without a merge.
 import type { HookInput } from '../../protocol/hook.ts';
 import { ALLOWED, type Answer } from '../hook.ts';
 import { simpleCommands } from './shell-words.ts';
@@ -11,17 +11,17 @@ export function protectBranches({ actions }: HookInput): Answer {
       action.kind === 'command'
         ? problemOf(action.command)
         : action.kind === 'write' && REF_FILE.test(action.path)
-          ? `${action.path} is where git keeps a protected branch`
+          ? `${action.path} is the file of a protected branch`
           : null;
     if (problem !== null)
-      return { verdict: 'refused', reason: `${problem}. Protected are main, master and release/*.` };
+      return { verdict: 'refused', reason: `${problem}. Protected branches: main, master and release/*.` };
   }
   return ALLOWED;
 }
 
 const PROTECTED = /^(?:refs\/heads\/|heads\/)?(?:main|master|release\/.+)$/;
 const REF_FILE = /(?:^|\/)\.git\/(?:refs\/heads\/(?:main|master|release\/.+)|packed-refs)$/;
-/** Options of git itself that take a word of their own. */
+/** Options of git itself that take a separate argument. */
 const WITH_WORD = new Set(['-C', '-c', '--git-dir', '--work-tree', '--namespace', '--exec-path', '--config-env']);
 const MOVES_HEAD = new Set(['commit', 'merge', 'reset', 'rebase', 'cherry-pick', 'revert', 'am', 'pull', 'push']);
 
@@ -40,7 +40,7 @@ function problemOf(line: string): string | null {
 interface Call {
   readonly verb: string;
   readonly rest: readonly string[];
-  /** Those of `rest` that are no options. */
+  /** The words of `rest` that are not options. */
   readonly names: readonly string[];
 }
 
@@ -54,13 +54,13 @@ function gitCall(words: readonly string[]): Call | null {
 }
 
 function branchGoneTo({ rest, names }: Call): string | null {
-  // With "--" it is about files, with a new branch about that one.
+  // "--" means files; a new branch is not a protected one.
   if (rest.includes('--') || rest.some((word) => /^(-[bcBC]|--create|--force-create|--orphan)$/.test(word)))
     return null;
   return names.length === 1 ? (names.find(isProtected) ?? null) : null;
 }
 
-/** `on`: the protected branch that an earlier command of the same line went to. */
+/** `on`: the protected branch that an earlier command of the same line checked out. */
 function judge({ verb, rest, names }: Call, on: string | null): string | null {
   const has = (option: RegExp): boolean => rest.some((word) => option.test(word));
   const first = names.find(() => true) ?? '';
@@ -69,7 +69,7 @@ function judge({ verb, rest, names }: Call, on: string | null): string | null {
   switch (verb) {
     case 'push':
       if (has(/^--(all|mirror|branches)$/)) return 'git push would push every branch';
-      return any === undefined ? null : `git push would change ${any} on the other side`;
+      return any === undefined ? null : `git push would change ${any} on the remote`;
     case 'fetch':
     case 'pull': {
       const into = names
@@ -101,7 +101,7 @@ function isProtected(name: string): boolean {
   return PROTECTED.test(name);
 }
 
-/** Of "+from:to" it is "to". */
+/** In "+from:to" it is "to". */
 function destination(name: string): string {
   const plain = name.replace(/^\+/, '');
   return plain.slice(plain.lastIndexOf(':') + 1);

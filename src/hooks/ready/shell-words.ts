@@ -1,7 +1,7 @@
-// hooks/ready/shell-words.ts: the simple commands in a line for a shell, as far as they can be told without running it.
-// It is for people who make mistakes, not against somebody who hides a command: variables and substitutions stay as they are.
+// hooks/ready/shell-words.ts: splits a shell line into simple commands without running it.
+// It catches mistakes, not hidden commands: variables and substitutions stay as they are.
 
-/** Each as its words. Words that hold a command line themselves (`sh -c "..."`) are given as further commands. */
+/** Each command as its words. Words that are command lines themselves (`sh -c "..."`) become further commands. */
 export function simpleCommands(line: string, depth = 0): string[][] {
   const commands: string[][] = [[]];
   const last = (): string[] => commands.at(-1) ?? [];
@@ -15,7 +15,7 @@ export function simpleCommands(line: string, depth = 0): string[][] {
 
 const MAX_LINE = 100_000;
 const MAX_DEPTH = 3;
-/** What ends a command, or a word: any run of quoted parts and other characters. */
+/** The end of a command, or a word: any run of quoted parts and other characters. */
 const TOKEN = /(\$\(|[;&|()`{}\n])|((?:'[^']*'|"(?:\\[^]|[^"\\])*"|\\[^]|[^\s;&|()`{}'"\\])+)/g;
 
 function unquote(word: string): string {

@@ -1,18 +1,18 @@
 // images/devcontainer/compose.ts: the compose file of a dev container. Pure.
-// Invariants: only the gateway has a network; the socket that leads to it is in no volume of the dev container; nobody is root, has
-// a capability, a port of the host or the engine's socket, but for two capabilities of the engine beside it, which give up being root
-// and them before anything starts (decision 16); what decides about the dev container is read-only in it. Every service, volume and network
-// has the mark in its name: tools find them by the name of the project, which is that of a directory or what a file in it says.
+// Invariants: only the gateway has a network, and its socket is in no volume of the dev container. No service runs as root, has a
+// capability, a host port or the engine's socket; the one exception is the Docker service, which starts as root with two capabilities and
+// gives up both before anything starts (decision 16). Files that decide about the dev container are read-only in it. Every service, volume
+// and network has the mark in its name: tools find them by the project's name, which is that of a directory or of a file in it.
 import { environmentOf } from '../../services/presets/connection.ts';
 import type { ComposeService } from './services.ts';
-import type { DevContainer } from './files.ts';
 import { INSIDE } from './inside.ts';
+import type { NetworkRule } from '../../protocol/network.ts';
 
 const SOCKET = '/run/ags/gateway.sock';
-const DOOR = '127.0.0.1:3128';
+const LISTENER = '127.0.0.1:3128';
 const ENGINE = '127.0.0.1:2375';
 
-/** What it may do is what an engine beside a task may (sandbox/inner-args.ts): the filter that is off here is laid by ags itself. */
+/** The same rights as a task's nested Docker (sandbox/nested/engine-args.ts): the filter is off here because ags installs its own. */
 const engineService = (mark: string): string => `
   # An engine of its own: root only to become users that own nothing on your machine, before it starts. Nothing of your engine is in it.
   # Its containers have no network; images come through the door. Docker Compose 1 does not know "systempaths".
@@ -48,9 +48,9 @@ export function composeFile(input: DevContainer): string {
     ...(input.docker ? ['docker-data'] : []),
   ];
   return `# Written by "ags devcontainer init"; see docs/containers/devcontainers.md of ags.
-# holder has a network with nothing in it but loopback, and a door there: ${DOOR}. dev and what is beside it share that network.
-# The door leads to gateway, which alone reaches the world, and lets through what allow-list.txt names.
-# ${mark} is in every name, so that no other project on this machine has the same volumes and containers, whatever it is called.
+# holder has a network with only loopback, and a listener there: ${LISTENER}. dev and the services beside it share that network.
+# The listener leads to gateway, the only service with a way out, which allows the hosts in allow-list.txt.
+# ${mark} is in every name, so that no other project on this machine gets the same volumes and containers, whatever its name.
 
 x-locked: &locked
   read_only: true
@@ -73,10 +73,10 @@ services:
   holder-${mark}:
     <<: *ags
     network_mode: none
-${hosts(names)}    command: ${flow(['ags', 'gateway', 'door', '--socket', SOCKET, '--listen', DOOR])}
+${hosts(names)}    command: ${flow(['ags', 'gateway', 'door', '--socket', SOCKET, '--listen', LISTENER])}
     volumes: ["door-${mark}:/run/ags"]
     healthcheck:
-      test: ${flow(['CMD', 'ags', 'gateway', 'check', '--socket', SOCKET, '--listen', DOOR])}
+      test: ${flow(['CMD', 'ags', 'gateway', 'check', '--socket', SOCKET, '--listen', LISTENER])}
       interval: 30s
 
   gateway-${mark}:
@@ -108,9 +108,9 @@ ${names.map((name) => `      ${name}-${mark}: { condition: service_healthy }\n`)
     environment:
 ${entries({ [INSIDE.mark]: '1', ...input.environment, ...environmentOf(services) }, 6)}    volumes:
       - ..:${workspace}
-      # Read-only: programs on your machine act on what is in them.
+      # Read-only: programs on your machine obey these files.
       - .:${workspace}/.devcontainer:ro
-${input.hasGit ? `      # To commit from inside, take this line away: then whatever runs there can set your git's hooks and settings.\n      - ../.git:${workspace}/.git:ro\n` : ''}      - .:${INSIDE.settings}:ro
+${input.hasGit ? `      # To commit from inside, remove this line: then programs inside can change your git's hooks and settings.\n      - ../.git:${workspace}/.git:ro\n` : ''}      - .:${INSIDE.settings}:ro
       - home-${mark}:/home/dev
 ${services.map((service) => `\n${serviceText(service, mark)}`).join('')}${input.docker ? engineService(mark) : ''}
 networks:
@@ -122,7 +122,7 @@ ${volumes.map((name) => `  ${name}-${mark}: {}\n`).join('')}`;
 
 export const BASE_IMAGE = 'node:22-bookworm-slim';
 
-/** The name that .env may give another image by. */
+/** The variable in .env that selects another image. */
 export function imageVariable(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_IMAGE`;
 }
@@ -150,7 +150,7 @@ function section(key: string, values: Readonly<Record<string, string>>): string 
   return Object.keys(values).length === 0 ? '' : `    ${key}:\n${entries(values, 6)}`;
 }
 
-/** Found by their names as well, by all that share the network. */
+/** Every service in the shared network can be found by name. */
 function hosts(names: readonly string[]): string {
   return names.length === 0 ? '' : `    extra_hosts: ${flow(names.map((name) => `${name}:127.0.0.1`))}\n`;
 }
@@ -165,7 +165,26 @@ function flow(words: readonly string[]): string {
   return `[${words.map(quoted).join(', ')}]`;
 }
 
-/** A string of JSON is one of YAML; compose would take "$" for a variable. */
+/** A JSON string is valid YAML; "$" is doubled because compose would read a variable. */
 function quoted(text: string): string {
   return JSON.stringify(text.replaceAll('$', '$$$$'));
+}
+
+export interface DevContainer {
+  /** The directory's name inside; letters, digits, ".", "_" and "-". */
+  readonly name: string;
+  /** Part of the names of containers and volumes; unique on this machine. */
+  readonly mark: string;
+  readonly hasGit: boolean;
+  readonly services: readonly ComposeService[];
+  /** With its own Docker daemon. */
+  readonly docker: boolean;
+  readonly rules: readonly NetworkRule[];
+  /** Settings of the gateway besides its list of hosts: name servers, private addresses, upstream proxies. */
+  readonly gatewayFile: string | null;
+  /** Variables by which programs find the gateway. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly agsPackage: string;
+  /** For Visual Studio Code. */
+  readonly extensions: readonly string[];
 }

@@ -1,5 +1,5 @@
-// images/devcontainer/devcontainer.ts: write a `.devcontainer/` for a project: the same rules as its sandboxes have, for editors.
-// Invariant: nothing that is there is replaced unless the user says so, and nothing is written through a link.
+// images/devcontainer/devcontainer.ts: writes a `.devcontainer/` for a project, with the same rules as its sandboxes.
+// Invariant: existing files are replaced only with --force, and nothing is written through a link.
 import { existsSync, lstatSync, mkdirSync, statSync, chownSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
@@ -10,49 +10,49 @@ import { parseAllowList } from '../../config/network/allow-list.ts';
 import type { EffectiveConfig } from '../../config/effective.ts';
 import { loadConfig } from '../../config/load.ts';
 import { expandRules } from '../../config/network/presets.ts';
-import { INNER_BASE } from '../../sandbox/nested/engine-args.ts';
-import { INNER_USERS } from '../../sandbox/inner-scripts.ts';
-import { devContainerFiles, type DevContainer } from './files.ts';
+import { NESTED_BASE, NESTED_USERS } from '../../sandbox/nested/engine-args.ts';
+import { devContainerFiles } from './files.ts';
+import type { DevContainer } from './compose.ts';
 import { devContainerMark } from './mark.ts';
 import { composeServices, type ComposeService } from './services.ts';
 import { proxyEnvironment, withEngine } from '../../run/network/plan-network.ts';
 import { findProject } from '../../run/project.ts';
-import { configInput, type World } from '../../run/host-context.ts';
+import { configInput, type HostContext } from '../../run/host-context.ts';
 
 export interface WrittenDevContainer {
   readonly root: string;
-  /** Below the root. */
+  /** Paths relative to the root. */
   readonly files: readonly string[];
-  /** What the configuration has that a dev container cannot have, in sentences. */
+  /** Sentences about configuration that a dev container cannot have. */
   readonly leftOut: readonly string[];
-  /** What the engine beside it can do and cannot, for people; null: there is none. */
+  /** What the Docker daemon of the dev container can do, for display; null: it has none. */
   readonly docker: string | null;
 }
 
 export interface DevContainerWish {
   readonly services: readonly string[];
-  /** With an engine of its own, also where the configuration has none. */
+  /** With its own Docker daemon, even if the configuration has none. */
   readonly docker?: boolean;
   readonly force: boolean;
   readonly agsPackage: string;
 }
 
-export async function initDevContainer(world: World, wish: DevContainerWish): Promise<WrittenDevContainer> {
-  const { root } = await findProject({ ...world, configHome: world.env['XDG_CONFIG_HOME'] });
-  return writeDevContainer(world, root, root, wish);
+export async function initDevContainer(context: HostContext, wish: DevContainerWish): Promise<WrittenDevContainer> {
+  const { root } = await findProject({ ...context, configHome: context.env['XDG_CONFIG_HOME'] });
+  return writeDevContainer(context, root, root, wish);
 }
 
-/** With the configuration of a project, into its own directory or another one. */
+/** Uses the configuration of a project, and writes into its directory or another one. */
 export async function writeDevContainer(
-  world: World,
+  context: HostContext,
   project: string,
   root: string,
   wish: Omit<DevContainerWish, 'force'> & { readonly force?: boolean },
 ): Promise<WrittenDevContainer> {
-  const config = await loadConfig(configInput(world, project));
+  const config = await loadConfig(configInput(context, project));
   const beside = composeServices(config.services, wish.services);
   const docker = wish.docker === true || config.docker.enabled;
-  const described = describe(world, root, config, beside.services, wish.agsPackage);
+  const described = describe(context, root, config, beside.services, wish.agsPackage);
   const files = devContainerFiles(docker ? withDocker(described, config) : described);
   await writeFiles(join(root, DIRECTORY), files, wish.force === true);
   return {
@@ -70,12 +70,12 @@ export async function writeDevContainer(
 
 const DIRECTORY = '.devcontainer';
 
-/** An engine that is told to mount what is not there makes it: a directory of root's, in the project. */
+/** Mounting a missing path would create it: a directory owned by root, in the project. */
 const NO_GIT =
-  'A .git that is read-only inside: there is none yet, and whatever runs there can make one, with programs that your git starts. After git init: ags devcontainer init --force';
+  'A read-only .git: the project has none yet, so a program inside can create one with hooks that your git would run. After git init: ags devcontainer init --force';
 
 function describe(
-  { stateDir, configFile }: World,
+  { stateDir, configFile }: HostContext,
   root: string,
   { network }: EffectiveConfig,
   services: readonly ComposeService[],
@@ -86,7 +86,7 @@ function describe(
   return {
     name: /[A-Za-z0-9]/.test(name) ? name : 'project',
     mark: devContainerMark(stateDir, root),
-    // Of a worktree it is a file, which says whose settings and hooks git follows.
+    // In a worktree .git is a file that names the directory with git's settings and hooks.
     hasGit: lstatSync(join(root, '.git'), { throwIfNoEntry: false }) !== undefined,
     services,
     docker: false,
@@ -107,7 +107,7 @@ function withDocker(made: DevContainer, config: EffectiveConfig): DevContainer {
   return { ...made, docker: true, rules, environment: withEngine(made.environment) };
 }
 
-/** Where the engine beside it gets images: through the gateway, as everybody there. */
+/** The hosts that the Docker daemon pulls images from, through the gateway. */
 function imageRules({ docker, network }: EffectiveConfig): NetworkRule[] {
   if (network.mode === 'off') return [];
   const names = [...HUB, ...docker.registries.filter((entry) => !entry.includes('='))];
@@ -119,14 +119,17 @@ const HUB = ['registry-1.docker.io', 'auth.docker.io', 'production.cloudflare.do
 function withoutMirrors({ docker }: EffectiveConfig): string[] {
   return docker.registries
     .filter((entry) => entry.includes('='))
-    .map((entry) => `The registry ${entry}: the engine asks every registry by its own name, through the gateway.`);
+    .map(
+      (entry) =>
+        `The registry ${entry}: mirrors are ignored; the daemon asks every registry by its own name, through the gateway.`,
+    );
 }
 
 function describeEngine(): string {
-  return `an engine of its own beside it, rootless: users ${INNER_BASE} to ${INNER_BASE + INNER_USERS - 1} here, who own nothing; two capabilities that it gives up before it starts, filtered system calls, no network but the gateway. It needs Docker Compose 2`;
+  return `a private Docker daemon beside it, rootless: user IDs ${NESTED_BASE} to ${NESTED_BASE + NESTED_USERS - 1}, which own nothing here; two capabilities that it gives up before it starts, filtered system calls, no network but the gateway. It needs Docker Compose 2`;
 }
 
-/** What marks a language, and what Visual Studio Code reads it with. */
+/** Files that mark a language, and its extension for Visual Studio Code. */
 const EXTENSIONS: readonly (readonly [file: string, extension: string])[] = [
   ['package.json', 'dbaeumer.vscode-eslint'],
   ['pyproject.toml', 'ms-python.python'],
@@ -136,13 +139,13 @@ const EXTENSIONS: readonly (readonly [file: string, extension: string])[] = [
   ['build.gradle', 'redhat.java'],
 ];
 
-/** null: its list says everything. */
+/** null: the list of hosts says everything. */
 function gatewayFile({ addresses, dns, upstreams }: NetworkPolicy): string | null {
   const open = upstreams.filter(({ auth }) => auth === null);
   if (addresses.length + dns.length + open.length === 0) return null;
   const list = (key: string, values: readonly unknown[]): string =>
     values.length === 0 ? '' : `  ${key}:\n${values.map((value) => `    - ${JSON.stringify(value)}\n`).join('')}`;
-  return `# What the gateway needs besides its list of hosts, in the words of ags.yaml.
+  return `# Settings of the gateway besides its list of hosts, with the keys of ags.yaml.
 network:
   defaults: false
 ${list('addresses', addresses)}${list('dns', dns)}${list(
@@ -179,11 +182,11 @@ function leftOut({ network, secrets }: EffectiveConfig): string[] {
 async function writeFiles(dir: string, files: ReadonlyMap<string, string>, force: boolean): Promise<void> {
   const stat = lstatSync(dir, { throwIfNoEntry: false });
   if (stat !== undefined && !stat.isDirectory())
-    throw new AgsError('project.unsuitable', `${DIRECTORY} is there, and is not a directory.`);
+    throw new AgsError('project.unsuitable', `${DIRECTORY} exists, and is not a directory.`);
   const there = [...files.keys()].filter((name) => lstatSync(join(dir, name), { throwIfNoEntry: false }) !== undefined);
   if (there.length > 0 && !force)
-    throw new AgsError('usage.invalid', `${there.map((name) => `${DIRECTORY}/${name}`).join(', ')} is there already.`, {
-      hint: 'To replace what is there: ags devcontainer init --force',
+    throw new AgsError('usage.invalid', `${there.map((name) => `${DIRECTORY}/${name}`).join(', ')} already exists.`, {
+      hint: 'To replace it: ags devcontainer init --force',
     });
   if (stat === undefined) {
     mkdirSync(dir);

@@ -1,28 +1,9 @@
-// images/devcontainer/files.ts: the files of a `.devcontainer/`. Pure: what is known of the project in, texts out.
+// images/devcontainer/files.ts: the contents of the files of a `.devcontainer/`. Pure.
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
-import { INNER_BASE } from '../../sandbox/nested/engine-args.ts';
+import { NESTED_BASE } from '../../sandbox/nested/engine-args.ts';
 import { BASE_IMAGE, composeFile, imageVariable } from './compose.ts';
-import type { ComposeService } from './services.ts';
-
-export interface DevContainer {
-  /** Of the directory inside; letters, digits, ".", "_" and "-". */
-  readonly name: string;
-  /** In the names of its containers and volumes: no other dev container on this machine has it. */
-  readonly mark: string;
-  readonly hasGit: boolean;
-  readonly services: readonly ComposeService[];
-  /** With an engine of its own beside it. */
-  readonly docker: boolean;
-  readonly rules: readonly NetworkRule[];
-  /** What the gateway needs besides its list: name servers, private addresses, other proxies. */
-  readonly gatewayFile: string | null;
-  /** What programs find the door by. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly agsPackage: string;
-  /** For Visual Studio Code. */
-  readonly extensions: readonly string[];
-}
+import { type DevContainer } from './compose.ts';
 
 export function devContainerFiles(input: DevContainer): Map<string, string> {
   return new Map([
@@ -45,7 +26,7 @@ function devContainerJson({ name, mark, extensions }: DevContainer): string {
     remoteUser: 'dev',
     overrideCommand: false,
     shutdownAction: 'stopCompose',
-    // What a program inside serves is put onto this machine by hand, not because it says so.
+    // Ports are forwarded to this machine by hand, not because a program inside opens them.
     otherPortsAttributes: { onAutoForward: 'ignore' },
     customizations: {
       vscode: {
@@ -68,22 +49,22 @@ const DOCKER_CLIENT = `RUN command -v docker > /dev/null || { apt-get update && 
       && rm -rf /var/lib/apt/lists/*; }
 `;
 
-/** The last: nobody builds it who does not want it. */
+/** The last stage, which is built only if the dev container has Docker. */
 const DOCKER_STAGE = `
-# The engine beside it, with nothing of yours. Its data belongs to the first of the users that it has.
+# The Docker daemon, with none of your files. Its data belongs to the first of its user IDs.
 FROM ags AS docker
 USER root
 RUN command -v dockerd > /dev/null || { apt-get update && \\
       apt-get install --yes --no-install-recommends ca-certificates docker.io iptables perl-base && rm -rf /var/lib/apt/lists/*; }
 RUN mkdir -p /ags /run /tmp /root /etc/docker /var/lib/docker && rm -rf /var/lib/docker/* && \\
-    chown ${INNER_BASE}:${INNER_BASE} /var/lib/docker && chmod 0711 /var/lib/docker
+    chown ${NESTED_BASE}:${NESTED_BASE} /var/lib/docker && chmod 0711 /var/lib/docker
 RUN find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 `;
 
-const DOCKERFILE = `# Written by "ags devcontainer init". What the base image has already is left as it is.
+const DOCKERFILE = `# Written by "ags devcontainer init". Tools that the base image already has are kept.
 ARG BASE_IMAGE=${BASE_IMAGE}
 
-# The gateway and the door: Node and ags, no root.
+# The gateway and its listener: Node and ags, no root.
 FROM \${BASE_IMAGE} AS ags
 ARG AGS_PACKAGE=@ags/cli
 USER root
@@ -93,20 +74,20 @@ RUN grep -q '^gateway:' /etc/passwd || echo 'gateway:x:63128:63128::/nonexistent
     mkdir -p /run/ags /var/log/ags && chown 63128:63128 /run/ags /var/log/ags && chmod 0700 /run/ags /var/log/ags
 USER gateway
 
-# Where you work. Tools of the project go here, before the last lines.
+# Where you work. Add the project's tools here, before the last lines.
 ${DEV_TOOLS}RUN if command -v apt-get > /dev/null && ! command -v git > /dev/null; then \\
       apt-get update && apt-get install --yes --no-install-recommends bash ca-certificates curl git less openssh-client procps ripgrep \\
       && rm -rf /var/lib/apt/lists/*; \\
     fi
-# On Linux editors give "dev" your own number, which somebody of the base image may have: their 1000, for example.
+# On Linux, editors give "dev" your own user ID, which a user of the base image may have, for example 1000.
 RUN sed -i '/^[^:]*:[^:]*:[1-5][0-9][0-9][0-9]:/d' /etc/passwd; sed -i '/^[^:]*:[^:]*:[1-5][0-9][0-9][0-9]:/d' /etc/group; \\
     grep -q '^dev:' /etc/passwd || echo 'dev:x:1001:1001::/home/dev:/bin/sh' >> /etc/passwd; \\
     grep -q '^dev:' /etc/group || echo 'dev:x:1001:' >> /etc/group; \\
     mkdir -p /home/dev && chown 1001:1001 /home/dev; \\
     if command -v bash > /dev/null; then sed -i 's|^\\(dev:.*\\):/bin/sh$|\\1:/bin/bash|' /etc/passwd; fi
-# Editors would write the variables into files of /etc, which is read-only. Programs have them from the compose file.
+# Editors would write the variables into /etc, which is read-only. Programs get them from the compose file.
 RUN mkdir -p /var/devcontainer && touch /var/devcontainer/.patchEtcEnvironmentMarker /var/devcontainer/.patchEtcProfileMarker
-# No program makes its caller somebody else.
+# No program changes the user of its caller.
 RUN find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 USER dev
 `;
@@ -119,8 +100,8 @@ function allowList(rules: readonly NetworkRule[]): string {
       .map((rule) => `${rule.action === 'deny' ? '! ' : ''}${formatRule(rule)}\n`);
     return `\n# ${origin}\n${lines.join('')}`;
   };
-  return `# What the dev container may reach: a host on each line, *.example.com for all below it, a port if it is not 443; "!" denies.
-# Read by the gateway as soon as it is saved. In the dev container this file is read-only.
+  return `# What the dev container may reach: one host per line, *.example.com for all hosts below it, a port if not 443; "!" denies.
+# The gateway reads this file as soon as you save it. In the dev container it is read-only.
 ${origins.map(part).join('')}`;
 }
 
@@ -129,7 +110,7 @@ function envExample({ services, agsPackage, docker }: DevContainer): string {
     ({ service, image }) => `# ${imageVariable(service.name)}=${image}
 `,
   );
-  return `# Copy to .env and take away a # to change something. The dev container can read it: no secrets here.
+  return `# Copy to .env and uncomment what you change. The dev container can read it, so put no secrets here.
 # BASE_IMAGE=${BASE_IMAGE}
 # AGS_PACKAGE=${agsPackage}
 # MEMORY=8g

@@ -1,5 +1,5 @@
-// images/devcontainer/inside.ts: is this the inside of a dev container that ags has written, and what is known there?
-// There are no sandboxes in it: it is one. What is asked goes to its gateway, as from any program there.
+// images/devcontainer/inside.ts: detects a dev container that ags wrote, and answers there what its rules are.
+// A dev container has no sandboxes: it is one. Connections go to its gateway, as from any program inside.
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { hostAndPort } from '../../protocol/host-name.ts';
@@ -7,21 +7,21 @@ import type { NetworkRule } from '../../protocol/network.ts';
 import { readAllowList } from '../../config/network/allow-list.ts';
 import type { Reached } from '../../exec/net-test.ts';
 import { PROXY_PORT } from '../../run/network/plan-network.ts';
-import type { World } from '../../run/host-context.ts';
+import type { HostContext } from '../../run/host-context.ts';
 
-/** In the image, the compose file and here. */
+/** Paths and names that the image, the compose file and this file share. */
 export const INSIDE = {
   settings: '/etc/ags',
   allowList: '/etc/ags/allow-list.txt',
-  /** A variable that is 1 there. */
+  /** A variable that is 1 inside. */
   mark: 'AGS_DEVCONTAINER',
 } as const;
 
-export function insideDevContainer({ env }: Pick<World, 'env'>): boolean {
+export function insideDevContainer({ env }: Pick<HostContext, 'env'>): boolean {
   return env[INSIDE.mark] === '1' && existsSync(INSIDE.allowList);
 }
 
-/** Of the list that the gateway reads too. */
+/** The rules of the list that the gateway reads. */
 export function rulesInside(): NetworkRule[] {
   return readAllowList(INSIDE.allowList);
 }
@@ -63,7 +63,7 @@ function ask({ host, port }: { host: string; port: number }): Promise<Reached> {
       else say('reachable', '');
     });
     socket.on('timeout', () => say('unreachable', `no answer in ${WAIT_MS / 1000} seconds`));
-    socket.on('error', () => say('unreachable', 'the door to the gateway is not open'));
+    socket.on('error', () => say('unreachable', 'the listener of the gateway is not open'));
     socket.on('close', () => say('unreachable', 'no answer'));
   });
 }

@@ -1,12 +1,12 @@
-// images/devcontainer/mark.ts: what tells the containers and volumes of one dev container from those of every other on this machine.
-// Invariant: it is drawn here, and remembered for one directory where no project can write. Names of directories, and files in a project, are
-// chosen by whoever made it: a clone must not get the volumes of another project by having its name, or by having its files.
+// images/devcontainer/mark.ts: a random name that separates one dev container's containers and volumes from all others.
+// Invariant: the mark is generated here and stored outside the project. Directory names and project files are under the control of the
+// project's author: a clone must not get the volumes of another project by having its name or its files.
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../lib/files.ts';
 
-/** The same for as long as this directory is there: what is written again keeps its volumes. */
+/** Stays the same as long as the directory exists, so that rewriting the files keeps the volumes. */
 export function devContainerMark(stateDir: string, root: string): string {
   const { dev, ino, birthtimeNs } = statSync(root, { bigint: true });
   const key = createHash('sha256').update([root, dev, ino, birthtimeNs].join('\0')).digest('hex').slice(0, 32);

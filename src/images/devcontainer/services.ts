@@ -1,15 +1,15 @@
 // images/devcontainer/services.ts: services of a project beside its dev container, as services of a compose file. Pure.
-// They share the network of the dev container, which has nothing but loopback: two cannot have one port, and passwords keep nobody out.
+// They share the network of the dev container, which is only loopback: ports must differ, and passwords protect nothing.
 import { AgsError } from '../../protocol/errors.ts';
 import type { ServiceConfig, ServicePresetName } from '../../protocol/service.ts';
 import { connectionOf, type Described } from '../../services/presets/connection.ts';
 import type { Connection } from '../../services/presets/preset.ts';
 import { PRESETS } from '../../services/presets/presets.ts';
 
-/** How the usual image of a service is run. */
+/** How to run the usual image of a service. */
 interface Recipe {
   readonly tag: string;
-  /** Not root: it has no capability either. */
+  /** Never root, and without capabilities. */
   readonly user: string;
   readonly data: string;
   readonly tmpfs: readonly string[];
@@ -74,10 +74,10 @@ const RECIPES: Readonly<Partial<Record<ServicePresetName, Recipe>>> = {
   valkey: redisLike('valkey', '8'),
 };
 
-/** What else the compose file has. */
+/** Names that the compose file uses itself. */
 const OURS: readonly string[] = ['holder', 'gateway', 'dev', 'docker'];
 
-/** Those that `--service` knows. */
+/** The names that `--service` accepts. */
 const BESIDE: readonly string[] = Object.keys(RECIPES);
 
 export interface ComposeService extends Described {
@@ -90,7 +90,7 @@ export interface ComposeService extends Described {
   readonly healthy: readonly string[];
 }
 
-/** Of the configuration, and those that were asked for by the name of a preset. What cannot be had is said in sentences. */
+/** The configured services, and presets that were asked for by name. Sentences say what is left out. */
 export function composeServices(
   configured: readonly ServiceConfig[],
   wished: readonly string[],
@@ -98,13 +98,13 @@ export function composeServices(
   const wrong = wished.find((name) => !BESIDE.includes(name));
   if (wrong !== undefined)
     throw new AgsError('usage.invalid', `There is no service "${wrong}" for a dev container.`, {
-      hint: `There are: ${BESIDE.join(', ')}. Others can be added to docker-compose.yaml in the same way.`,
+      hint: `Available: ${BESIDE.join(', ')}. Add others to docker-compose.yaml in the same way.`,
     });
   const ours = configured.find(({ name }) => OURS.includes(name));
   if (ours !== undefined)
     throw new AgsError(
       'usage.invalid',
-      `A service cannot be called "${ours.name}" in a dev container: that is one of its own.`,
+      `A service cannot be called "${ours.name}" in a dev container: the name is reserved.`,
       {
         hint: `Give it another name: ${ours.origin}`,
       },
@@ -114,9 +114,9 @@ export function composeServices(
   const leftOut: string[] = [];
   const services = all.flatMap((service): ComposeService[] => {
     const made = composeService(service);
-    if (made === null) leftOut.push(`The service ${service.name}: in a dev container there are ${BESIDE.join(', ')}`);
-    // Mounting them would let whoever can write the project choose, by a link, which file of this machine is mounted.
-    else if (service.seed.length > 0) leftOut.push(`The seeds of ${service.name}: fill it from inside`);
+    if (made === null) leftOut.push(`The service ${service.name}: dev containers support ${BESIDE.join(', ')}`);
+    // A mounted seed could be a link, by which the project's author would choose a file of this machine.
+    else if (service.seed.length > 0) leftOut.push(`The seeds of ${service.name}: load them from inside`);
     return made === null ? [] : [made];
   });
   refuseSamePort(services);
@@ -148,8 +148,8 @@ function refuseSamePort(services: readonly ComposeService[]): void {
     if (other !== undefined)
       throw new AgsError(
         'usage.invalid',
-        `${other.service.name} and ${one.service.name} have the same port, and in a dev container there is one loopback for both.`,
-        { hint: `Give one of them another: services: { ${one.service.name}: { port: ${one.to.port + 1} } }` },
+        `${other.service.name} and ${one.service.name} have the same port, but share one loopback in a dev container.`,
+        { hint: `Give one of them another port: services: { ${one.service.name}: { port: ${one.to.port + 1} } }` },
       );
   }
 }

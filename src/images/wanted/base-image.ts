@@ -1,11 +1,11 @@
-// images/wanted/base-image.ts: the base image of ags as a Dockerfile: usual tools, Node, the agents that were asked for. Pure.
-// Invariant: every version that ags chooses is written down here; no set-user-id program and no way to root is left in it.
+// images/wanted/base-image.ts: the Dockerfile of the base image: common tools, Node, and the selected agents. Pure.
+// Invariant: every version that ags chooses is named here; the image has no set-user-ID program and no way to root.
 import type { Agent } from '../../agents/agent.ts';
 import { AgsError } from '../../protocol/errors.ts';
 
-/** What projects may build upon: FROM ags-base. */
+/** Projects may build on it: FROM ags-base. */
 export const BASE_IMAGE = 'ags-base:latest';
-/** What it stands on unless the user says otherwise. */
+/** The default base of the base image. */
 export const DEBIAN = { suite: 'trixie', image: 'debian:trixie-slim' } as const;
 
 const TOOLS =
@@ -21,7 +21,7 @@ export interface BaseInput {
   readonly agents: readonly Agent[];
 }
 
-/** `bundle.pem` of its context is whom this machine trusts; the registry comes as an argument. */
+/** `bundle.pem` in the context has this machine's trusted certificates; the registry arrives as an argument. */
 export function baseDockerfile({ from, arch, agents }: BaseInput): string {
   const tarball = (name: string, version: string, to: string): string =>
     `mkdir -p ${to} && curl -fsSL "\${npm_config_registry%/}/${name}/-/${name}-${version}.tgz" | tar -xz -C ${to} --strip-components=1`;
@@ -42,7 +42,7 @@ export function baseDockerfile({ from, arch, agents }: BaseInput): string {
 }
 
 function installStep({ name, title, install }: Agent, arch: 'x64' | 'arm64'): string {
-  if (install === null) throw new AgsError('usage.invalid', `${title} is a part of ags: there is nothing to install.`);
+  if (install === null) throw new AgsError('usage.invalid', `${title} is part of ags and needs no installation.`);
   const to = `/opt/agents/${name}`;
   const wanted = [
     `${install.package}@${install.version}`,
@@ -57,12 +57,12 @@ function installStep({ name, title, install }: Agent, arch: 'x64' | 'arm64'): st
   return `RUN npm install --ignore-scripts --no-fund --no-audit --no-progress --loglevel=error --include=optional --prefix ${to} -- ${wanted.join(' ')} && rm -rf /root/.npm && ${link}`;
 }
 
-/** "claude@2.1.0 codex@0.1.0": which agents an image brings along. */
+/** "claude@2.1.0 codex@0.1.0": the agents that an image contains. */
 export function agentsLabel(agents: readonly Agent[]): string {
   return agents.map(({ name, install }) => `${name}@${install?.version ?? ''}`).join(' ');
 }
 
-/** null: it does not have it, or does not say so. */
+/** null: the image does not have the agent, or does not say so. */
 export function agentInImage(
   labels: Readonly<Record<string, string>>,
   name: string,

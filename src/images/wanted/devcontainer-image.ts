@@ -1,5 +1,5 @@
-// images/wanted/devcontainer-image.ts: the image that a project's .devcontainer/devcontainer.json names. Of the rest of that file nothing is read.
-// Invariant: it is a file of the project: what has not the right form is refused, never guessed.
+// images/wanted/devcontainer-image.ts: the image that a project's .devcontainer/devcontainer.json names. The rest of the file is ignored.
+// Invariant: the file comes from the project, so an unexpected form is refused, never guessed.
 import { posix } from 'node:path';
 import { IMAGE } from '../../protocol/config/words.ts';
 import { AgsError } from '../../protocol/errors.ts';
@@ -20,7 +20,7 @@ export function readDevcontainer(text: string): DevcontainerImage {
   }
   const file = asObject(found, 'the file');
   if (file['dockerComposeFile'] !== undefined)
-    throw wrong('it is made of services (dockerComposeFile), which ags does not start');
+    throw wrong('it uses services (dockerComposeFile), which ags does not start');
   const build = file['build'] === undefined ? {} : asObject(file['build'], 'build');
   const dockerfile = build['dockerfile'] ?? file['dockerFile'];
   if (dockerfile !== undefined) {
@@ -38,7 +38,7 @@ export function readDevcontainer(text: string): DevcontainerImage {
   );
 }
 
-/** From a path relative to the file to one relative to the project. */
+/** Turns a path relative to the file into one relative to the project. */
 function inProject(path: unknown, key: string): string {
   if (typeof path !== 'string' || path === '' || path.startsWith('/') || /[\\$\0]/.test(path))
     throw wrong(`"${key}" is not a path in the project`);
@@ -58,7 +58,7 @@ function wrong(why: string): AgsError {
   });
 }
 
-/** Comments become nothing, and so does a comma before a closing bracket; in texts both stay. */
+/** Removes comments, and commas before closing brackets, except in strings. */
 function withoutComments(text: string): string {
   return text
     .replaceAll(/("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, quoted?: string) => quoted ?? ' ')

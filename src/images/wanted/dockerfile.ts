@@ -1,11 +1,11 @@
-// images/wanted/dockerfile.ts: what a Dockerfile stands on, and which files it takes. Pure.
-// It is read to know when an image is out of date and what to hand to the builder: in doubt it takes everything.
+// images/wanted/dockerfile.ts: which images a Dockerfile is based on, and which files it uses. Pure.
+// The answers decide when an image is out of date and what the builder receives; if in doubt, everything.
 import { fitsName } from '../../config/patterns.ts';
 
 export interface DockerfileFacts {
-  /** Images, as they are named; not those of its own stages. */
+  /** Names of base images, without those of its own stages. */
   readonly from: readonly string[];
-  /** Paths of the context, which may have `*` in them; null: all of it. */
+  /** Paths in the context, which may contain `*`; null: the whole context. */
   readonly sources: readonly string[] | null;
 }
 
@@ -14,7 +14,7 @@ export function readDockerfile(text: string): DockerfileFacts {
   return { from, sources };
 }
 
-/** `written`: the images and stages as they stand there. */
+/** `written`: images and stages exactly as written. */
 function read(text: string): DockerfileFacts & { readonly written: ReadonlySet<string> } {
   const instructions = split(text);
   const stages = new Set<string>();
@@ -25,7 +25,7 @@ function read(text: string): DockerfileFacts & { readonly written: ReadonlySet<s
   let [all, begun] = [false, false];
   for (const { name, rest } of instructions) {
     const words = rest.split(/\s+/).filter((word) => word !== '' && !word.startsWith('--'));
-    // Those after the first FROM belong to a stage.
+    // ARG after the first FROM belongs to a stage.
     if (name === 'ARG' && !begun) presetBy(rest, preset);
     if (name === 'FROM') {
       begun = true;
@@ -33,7 +33,7 @@ function read(text: string): DockerfileFacts & { readonly written: ReadonlySet<s
       names.add(written);
       const image = fill(written, preset);
       if (!stages.has(image.toLowerCase()) && image !== 'scratch') from.push(image);
-      // Whatever is no name for a stage stays one of an image, which somebody has to look at.
+      // Anything that is not a valid stage name stays an image name, and is checked as one.
       if (as.toUpperCase() === 'AS' && STAGE.test(stage)) stages.add(stage.toLowerCase());
     }
     if ((name !== 'COPY' && name !== 'ADD') || /(^|\s)--from=/.test(rest)) continue;
@@ -47,7 +47,7 @@ function read(text: string): DockerfileFacts & { readonly written: ReadonlySet<s
 
 const STAGE = /^[a-z][a-z0-9-_.]*$/i;
 
-/** A value that is put together of quotes and escapes is not known, and so neither is an image that is named by it. */
+/** Values with quotes and escapes are unknown, and so are images named by them. */
 function presetBy(rest: string, preset: Map<string, string>): void {
   for (const word of rest.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? []) {
     const [, key = '', value] = /^(\w+)(?:=([^]*))?$/.exec(word) ?? [];
@@ -56,7 +56,7 @@ function presetBy(rest: string, preset: Map<string, string>): void {
   }
 }
 
-/** As builders do it, with what the file itself presets: nobody gives other values to a build. What is not known stays. */
+/** Substitutes variables as builders do, with the defaults of the file: ags passes no other values. Unknown variables stay. */
 function fill(text: string, preset: ReadonlyMap<string, string>): string {
   return text.replaceAll(
     /\$(?:(\w+)|\{(\w+)(?::-([^${}]*))?\})/g,
@@ -68,9 +68,9 @@ function fill(text: string, preset: ReadonlyMap<string, string>): string {
 }
 
 /**
- * ADD with an address is fetched by the engine itself, over the network of this machine: past the gateway, and from its loopback too.
- * The first such line; null: there is none. Also a line of which only the engine will know whether it is one: with variables, quotes or
- * escapes in what it adds. Every line is looked at as if an instruction began there, so that no reading of what belongs together hides one.
+ * The engine itself fetches ADD with a URL, over this machine's network: past the gateway, and from loopback too. Returns the first such
+ * line, or null. Lines with variables, quotes or escapes in what they add count too, because only the engine knows what they mean.
+ * Every line is read as if an instruction began there, so that no way of joining lines hides one.
  */
 export function fetchedByEngine(text: string): string | null {
   for (const rest of everyPossible('add', text)) {
@@ -82,15 +82,15 @@ export function fetchedByEngine(text: string): string | null {
   return null;
 }
 
-/** Behind the first word that is none, what looks like one is a file: the one that is written to, for example. */
+/** Words that look like flags after the first other word are files. */
 function withoutFlags(words: readonly string[]): readonly string[] {
   const first = words.findIndex((word) => !word.startsWith('--'));
   return first < 0 ? [] : words.slice(first);
 }
 
 /**
- * RUN with options asks the engine for something beside the command: another network, files of others, more rights. The first such
- * line; null: there is none.
+ * RUN with options asks the engine for more than a command: another network, other files, more rights. Returns the first such line, or
+ * null.
  */
 export function runWithOptions(text: string): string | null {
   const found = everyPossible('run', text).find((rest) => rest.startsWith('--'));
@@ -98,14 +98,14 @@ export function runWithOptions(text: string): string | null {
 }
 
 /**
- * Some names of images mean files of this machine to an engine: oci:/path. The first that does, or that a variable could make one; null: there
- * is none.
+ * To an engine, some image names mean files of this machine: oci:/path. Returns the first such name, or one that a variable could turn
+ * into one, or null.
  */
 export function imageFromFile(text: string): string | null {
   const words = (name: string): string[][] => everyPossible(name, text).map((rest) => rest.split(/[\s\u0085]+/));
   const copied = [...words('copy'), ...words('add')]
     .flat()
-    // With quotes or escapes in it any flag may be this one.
+    // With quotes or escapes, any flag could be this one.
     .flatMap((word) => /^--from=([^]*)$/.exec(word)?.[1] ?? (/^--.*["'\\`]/.test(word) ? word : []));
   return (
     [...possibleImages(text), ...copied].find(
@@ -118,8 +118,8 @@ const KINDS_OF_FILES =
   /^(dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball|atomic):/i;
 
 /**
- * A builder may take for an instruction what was no instruction to us, and the other way round. The first image that a line could name and nobody
- * would have looked at, or what says otherwise than in the first line how lines go on; null: there is none.
+ * A builder may see an instruction where we see none, and the other way round. Returns the first image that a line could name and that was
+ * not checked, or a second rule about line continuation; null if there is none.
  */
 export function readOtherwise(text: string): string | null {
   const lines = linesOf(text);
@@ -127,7 +127,7 @@ export function readOtherwise(text: string): string | null {
   const late = lines.slice(1, Math.max(begun, 1)).find((line) => ESCAPE.test(line));
   if (late !== undefined) return late.trim();
   const { written } = read(text);
-  // One word alone is a stage, or no image of a stranger: lines of other languages begin like that too.
+  // A single word is a stage or a local image; lines of other languages begin like that too.
   return possibleImages(text).find((name) => /[/:@$\\]/.test(name) && !written.has(name)) ?? null;
 }
 
@@ -135,7 +135,7 @@ function possibleImages(text: string): string[] {
   return everyPossible('from', text).flatMap((rest) => withoutFlags(rest.split(/[\s\u0085]+/))[0] ?? []);
 }
 
-/** As builders take it: empty, or a comment. What JavaScript takes for blank besides, the mark of byte order, hides no comment from them. */
+/** Lines that builders ignore: empty ones and comments. A byte order mark, which JavaScript treats as blank, does not hide a comment from them. */
 const IGNORED = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*(#|$)/;
 const ESCAPE = /^[\s\u0085]*#\s*escape\s*=\s*(\S)/i;
 
@@ -143,7 +143,7 @@ function linesOf(text: string): string[] {
   return text.replace(/^\ufeff/, '').split('\n');
 }
 
-/** What follows the name of an instruction, wherever one could begin. */
+/** The arguments of an instruction, wherever one could begin. */
 function everyPossible(name: string, text: string): string[] {
   const lines = linesOf(text).filter((line) => !IGNORED.test(line));
   const pattern = new RegExp(`^[\\s\\u0085]*(?:onbuild[\\s\\u0085]+)*${name}[\\s\\u0085]+([^]*)$`, 'i');
@@ -159,7 +159,7 @@ function joinedFrom(lines: readonly string[], at: number): string {
     .join('');
 }
 
-/** Does one of the sources mean this path of the context? */
+/** Whether one of the sources covers this path of the context. */
 export function isTaken(path: string, sources: DockerfileFacts['sources']): boolean {
   if (sources === null) return true;
   return sources.some((source) => {
@@ -171,7 +171,7 @@ export function isTaken(path: string, sources: DockerfileFacts['sources']): bool
 
 function matches(pattern: string, name: string): boolean {
   if (!/[*?[]/.test(pattern)) return pattern === name;
-  // Ranges are rare: whatever could be meant is taken.
+  // Ranges are rare, so they cover every path.
   if (pattern.includes('[')) return true;
   return fitsName(pattern, name);
 }
@@ -192,7 +192,7 @@ function listed(rest: string): string[] | null {
   }
 }
 
-/** Lines that end in the escape character go on; comments and empty lines among them do not count. */
+/** Joins lines that end in the escape character; comments and empty lines between them are dropped. */
 function split(text: string): { readonly name: string; readonly rest: string }[] {
   const all = linesOf(text).map((line) => line.replace(/\r$/, ''));
   const goesOn = ESCAPE.exec(all[0] ?? '')?.[1] === '`' ? /`[ \t]*$/ : /\\[ \t]*$/;

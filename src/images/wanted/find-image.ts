@@ -1,4 +1,4 @@
-// images/wanted/find-image.ts: the image that a sandbox stands on, looked up once and then known by its id.
+// images/wanted/find-image.ts: finds the image of a sandbox once; from then on its ID identifies it.
 import { AgsError } from '../../protocol/errors.ts';
 import type { EffectiveConfig, ImageChoice } from '../../config/effective.ts';
 import type { NativeHost } from '../../sandbox/checks/host.ts';
@@ -6,7 +6,7 @@ import { BASE_IMAGE } from './base-image.ts';
 import { inspectImage } from '../../sandbox/engine/images.ts';
 import type { Image } from '../../sandbox/spec/image.ts';
 
-/** `pinned`: what a task that goes on has stood on before. */
+/** `pinned`: the image that a continued task used before. */
 export async function findImage(
   host: Pick<NativeHost, 'engine'>,
   config: Pick<EffectiveConfig, 'hide' | 'reveal'>,
@@ -18,9 +18,9 @@ export async function findImage(
   if (engine === null)
     throw new AgsError(
       'backend.unavailable',
-      'An image needs a container: the native sandbox has the programs of this machine.',
+      'Images need a container backend: native sandboxes use the programs of this machine.',
       {
-        hint: 'Use --backend docker, or go without: --image none',
+        hint: 'Use --backend docker, or start without an image: --image none',
       },
     );
   if (pinned !== null) {
@@ -28,9 +28,9 @@ export async function findImage(
     if (image !== null) return { ...image, reference: pinned.reference };
     throw new AgsError(
       'image.missing',
-      `The image that this task began with is not ${engine.far === null ? 'here' : `at ${engine.far}`}: ${pinned.reference}, ${pinned.id}.`,
+      `The image that this task started with is not ${engine.far === null ? 'here' : `at ${engine.far}`}: ${pinned.reference}, ${pinned.id}.`,
       {
-        hint: 'Lead Docker to the engine that has it (DOCKER_HOST), and let it go on: ags continue <task>. Or begin anew: ags restart <task>',
+        hint: 'Point Docker at the engine that has it (DOCKER_HOST), then: ags continue <task>. Or start over: ags restart <task>',
       },
     );
   }
@@ -44,6 +44,6 @@ export async function findImage(
     });
   const base = wanted.reference === 'ags-base' || wanted.reference === BASE_IMAGE;
   throw new AgsError('image.missing', `The engine does not have the image ${wanted.reference}.`, {
-    hint: base ? 'Build it: ags image build' : `Let it fetch it: ags image pull ${wanted.reference}`,
+    hint: base ? 'Build it: ags image build' : `Pull it: ags image pull ${wanted.reference}`,
   });
 }

@@ -1,6 +1,6 @@
-// images/wanted/project-image.ts: the image that a project wants, as its own files say: by name, or to be built from a Dockerfile. The name of
-// what is built holds a hash of everything it is built from, so that an image that is out of date is one that is not there.
-// Invariant: only files of the project are taken, and none that a sandbox could not see.
+// images/wanted/project-image.ts: the image that a project's files ask for: by name, or built from a Dockerfile. The name of a built image
+// contains a hash of all its inputs, so an outdated image is simply a missing one.
+// Invariant: only files of the project are used, and none that a sandbox could not see.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
@@ -17,11 +17,11 @@ export interface BuiltImage {
   readonly kind: 'built';
   readonly reference: string;
   readonly key: string;
-  /** Of the project. */
+  /** Relative to the project. */
   readonly dockerfile: string;
   readonly text: string;
   readonly from: readonly string[];
-  /** The directory that paths in it begin at, absolute, and what of it is taken. */
+  /** The absolute directory of the build context, and the files used from it. */
   readonly context: string;
   readonly files: readonly string[];
 }
@@ -47,7 +47,7 @@ function fromDockerfile(project: string, dockerfile: string, context: string, hi
   const text = readOwn(project, dockerfile);
   const { from, sources } = readDockerfile(text);
   const base = ownPath(project, context === '' ? '.' : context);
-  // By its real name: what is hidden is so by whatever link one comes to it.
+  // The real path counts: a hidden file stays hidden through any link.
   const inside = relative(realpathSync(project), base);
   const hidden = compileHidden(hiding.hide, hiding.reveal);
   const isShown = (path: string, isDirectory: boolean): boolean => !hidden(posix.join(inside, path), isDirectory);
@@ -81,14 +81,14 @@ function readOwn(project: string, path: string): string {
   return readFileSync(at, 'utf8');
 }
 
-/** Links are followed only inside the project. */
+/** Follows links only inside the project. */
 function ownPath(project: string, path: string): string {
   const root = realpathSync(project);
   try {
     const at = realpathSync(join(root, path));
     if (isWithin(at, root)) return at;
   } catch {
-    throw wrong(path, 'is not there');
+    throw wrong(path, 'does not exist');
   }
   throw wrong(path, 'is not in the project');
 }
@@ -98,7 +98,7 @@ function wrong(path: string, why: string): AgsError {
 }
 
 const MOST_FILES = 50_000;
-/** What no image is made from: it is made anew inside. */
+/** Directories that no image is built from; they are created again inside. */
 const LEFT_OUT = new Set(['.git', 'node_modules']);
 
 function filesBelow(base: string, isShown: (path: string, isDirectory: boolean) => boolean): string[] {
@@ -111,7 +111,7 @@ function filesBelow(base: string, isShown: (path: string, isDirectory: boolean) 
       else if (entry.isFile() || entry.isSymbolicLink()) found.push(path);
       if (found.length > MOST_FILES)
         throw new AgsError('image.failed', `There are more than ${MOST_FILES} files below ${base}.`, {
-          hint: 'Name what the Dockerfile needs: COPY package.json ./',
+          hint: 'Copy only what the Dockerfile needs: COPY package.json ./',
         });
     }
   };

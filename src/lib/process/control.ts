@@ -1,12 +1,12 @@
-// lib/process/control.ts: how a command talks to the runner of a sandbox that is going on: one question, one answer, on a Unix socket
-// in the task's directory, which only its owner can enter.
-// A question may also be answered with a stream: then the socket stays, for as long as both sides want it.
-// Invariant: neither side waits for ever or takes in more than a bounded line, and a runner that is gone is an answer (null).
+// lib/process/control.ts: how a command talks to the runner of a live sandbox: one request, one answer, over a Unix socket in the task's
+// directory, which only its owner can enter.
+// An answer may also be a stream: then the socket stays open until one side closes it.
+// Invariant: neither side waits for ever or reads more than a bounded line, and a runner that is gone is an answer (null).
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { AgsError, ERRORS, type ErrorCode } from '../../protocol/errors.ts';
 
-/** An answer that is a conversation: it gets the socket after the answer `{"stream":true}`. */
+/** An answer that is a stream: `take` gets the socket after the answer `{"stream":true}`. */
 export class StreamAnswer {
   readonly take: (socket: Socket) => void;
 
@@ -15,15 +15,15 @@ export class StreamAnswer {
   }
 }
 
-/** The socket goes when it is closed, and at the latest with the directory. It does not keep the process alive. */
+/** Closing the server removes the socket. The server does not keep the process alive. */
 export function serveControl(directory: string, handler: (request: unknown) => Promise<unknown>): { close(): void } {
-  const place = openPlace(directory);
-  // A runner that was killed may have left its own behind; whoever serves a task is the only one.
-  rmSync(place.socket, { force: true });
+  const entry = openSocketPath(directory);
+  // A killed runner may have left its socket behind; a task has only one server.
+  rmSync(entry.socket, { force: true });
   const open = new Set<Socket>();
   let left = false;
   const leave = (): void => {
-    if (!left) place.close();
+    if (!left) entry.close();
     left = true;
   };
   const server = createServer((socket) => {
@@ -32,49 +32,49 @@ export function serveControl(directory: string, handler: (request: unknown) => P
     answer(socket.unref(), handler);
   });
   server.maxConnections = MAX_CONNECTIONS;
-  // Where no socket can be made, as on some network file systems, the run goes on without one: nobody can reach it, no more.
+  // On file systems without sockets, such as some network file systems, the run continues, but no command can reach it.
   server.on('error', () => {
     if (!server.listening) leave();
   });
-  server.listen(place.socket, () => closeToOthers(place.socket));
+  server.listen(entry.socket, () => closeToOthers(entry.socket));
   server.unref();
   return {
     close() {
       for (const socket of open) socket.destroy();
-      // Node removes the socket by the path it was made under, so the directory stays open until then.
+      // Node removes the socket by the path it was created under, so the directory stays open until then.
       server.close(leave);
     },
   };
 }
 
-/** What the runner answered; null: there is none any more. What it refused is thrown as it was there. */
+/** Returns the runner's answer; null: there is no runner. Throws the runner's error. */
 export async function callControl(directory: string, request: unknown, timeoutMs: number): Promise<unknown> {
-  const place = tryOpen(directory);
-  if (place === null) return null;
+  const entry = tryOpenSocketPath(directory);
+  if (entry === null) return null;
   try {
-    const line = await exchange(place.socket, `${JSON.stringify(request)}\n`, timeoutMs);
+    const line = await exchange(entry.socket, `${JSON.stringify(request)}\n`, timeoutMs);
     return line === null ? null : readAnswer(line);
   } finally {
-    place.close();
+    entry.close();
   }
 }
 
-/** A conversation with the runner; null: there is none any more. What came with its first answer is still to be read. */
+/** Opens a stream to the runner; null: there is no runner. Data that arrived with the first answer can still be read. */
 export async function openStream(directory: string, request: unknown, timeoutMs: number): Promise<Socket | null> {
-  const place = tryOpen(directory);
-  if (place === null) return null;
-  const socket = connect(place.socket);
+  const entry = tryOpenSocketPath(directory);
+  if (entry === null) return null;
+  const socket = connect(entry.socket);
   try {
     const line = await firstLine(socket, `${JSON.stringify(request)}\n`, timeoutMs);
     if (line === null) return null;
     const { stream } = readAnswer(line) as { stream?: unknown };
     if (stream === true) return socket;
-    throw new Error('the runner gave another answer than was asked for');
+    throw new Error('the runner gave an unexpected answer');
   } catch (error) {
     socket.destroy();
     throw error;
   } finally {
-    place.close();
+    entry.close();
   }
 }
 
@@ -113,13 +113,13 @@ const MAX_BYTES = 2 ** 20;
 const MAX_CONNECTIONS = 64;
 const REQUEST_MS = 5000;
 
-/** The path of a socket has 107 bytes at most, and a task's directory may be longer: it is named by a descriptor. */
-function openPlace(directory: string): { socket: string; close(): void } {
+/** A socket path has at most 107 bytes, and a task's directory may be longer, so a descriptor names it. */
+function openSocketPath(directory: string): { socket: string; close(): void } {
   const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
   return { socket: `/proc/self/fd/${fd}/control`, close: () => closeSync(fd) };
 }
 
-// The directory keeps others out already; a task that was removed in this very moment has no socket.
+// The directory already keeps other users out. A task that was just removed has no socket.
 function closeToOthers(socket: string): void {
   try {
     chmodSync(socket, 0o600);
@@ -128,9 +128,9 @@ function closeToOthers(socket: string): void {
   }
 }
 
-function tryOpen(directory: string): ReturnType<typeof openPlace> | null {
+function tryOpenSocketPath(directory: string): ReturnType<typeof openSocketPath> | null {
   try {
-    return openPlace(directory);
+    return openSocketPath(directory);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw error;
@@ -141,13 +141,13 @@ function answer(socket: Socket, handler: (request: unknown) => Promise<unknown>)
   const reply = (value: unknown): void => {
     if (socket.destroyed) return;
     if (value instanceof StreamAnswer) {
-      // Whoever takes it may need a moment before they listen.
+      // The new owner of the socket may need a moment before it listens.
       socket.pause();
       socket.write('{"stream":true}\n');
       value.take(socket);
     } else socket.end(`${JSON.stringify(value ?? null)}\n`);
   };
-  // A caller that hangs up early is no business of ours.
+  // A caller may hang up early.
   socket.on('error', () => socket.destroy());
   socket.setTimeout(REQUEST_MS, () => socket.destroy());
   collectLine(socket, (line) => {
@@ -178,7 +178,7 @@ function errorAnswer(error: unknown): { error: { code: string; message: string; 
   return { error: { code: 'internal', message: error instanceof Error ? error.message : String(error) } };
 }
 
-/** The first line, without its end; null when it is too long. Called once, or never if the other side hangs up. */
+/** Calls `done` once with the first line, without its line feed, or with null if it is too long; never, if the other side hangs up. */
 function collectLine(socket: Socket, done: (line: string | null) => void): void {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -189,7 +189,7 @@ function collectLine(socket: Socket, done: (line: string | null) => void): void 
     length += piece.length;
     if (end < 0 && length <= MAX_BYTES) return;
     socket.off('data', take);
-    // What else comes is read and dropped, so that the answer can still be sent.
+    // Further input is discarded, so that the answer can still be sent.
     socket.resume();
     done(length > MAX_BYTES ? null : Buffer.concat(pieces).toString('utf8'));
   };
@@ -205,7 +205,7 @@ function exchange(path: string, request: string, timeoutMs: number): Promise<str
       act();
     };
     const timer = setTimeout(() => finish(() => reject(noAnswer())), timeoutMs);
-    // No socket, or one that nobody listens on, or a runner that died over our question.
+    // There is no socket, no listener, or the runner died before it answered.
     socket.on('error', () => finish(() => resolve(null)));
     socket.on('close', () => finish(() => resolve(null)));
     collectLine(socket, (line) => finish(() => (line === null ? reject(tooLong()) : resolve(line))));

@@ -1,14 +1,14 @@
-// lib/process/flock.ts: a lock that outlives its process for as long as a program it started still runs.
-// The kernel ties it to the open file, which programs inherit: who gets the lock knows that nobody of before is still at work.
+// lib/process/flock.ts: a lock that outlives its process while a program it started still runs.
+// The kernel ties the lock to the open file, which programs inherit. So its new holder knows that no program of the previous one is left.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 
 export interface HeldFile extends Disposable {
-  /** To be inherited by every program that must have ended before somebody else may begin. */
+  /** Inherited by every program that must end before the lock is free. */
   readonly fd: number;
 }
 
-/** null: others have it, and still had it after this long. */
+/** null: another process still holds it after this time. */
 export async function holdFile(path: string, waitSeconds: number): Promise<HeldFile | null> {
   const fd = openSync(path, 'a', 0o600);
   const code = await new Promise<number | null>((resolve) =>

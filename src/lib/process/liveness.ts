@@ -1,5 +1,5 @@
-// lib/process/liveness.ts: is the process that wrote this file still the one that runs? A pid alone is reused; with its start
-// time and the boot it belongs to, it is not.
+// lib/process/liveness.ts: tells whether the process that wrote a file still runs. Process IDs are reused; together with start time and
+// boot they are unique.
 import { readFileSync } from 'node:fs';
 import { statFields } from './proc-stat.ts';
 
@@ -8,14 +8,14 @@ export interface ProcessIdentity {
   readonly startTicks: string;
 }
 
-/** Alive never. */
+/** Never alive. */
 export const NOBODY: ProcessIdentity = { pid: 0, startTicks: '' };
 
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, startTicks: started(process.pid) ?? '' };
 }
 
-/** Of a process that was just started; one that is dead already has none that anybody could meet again. */
+/** The identity of a process that was just started; a dead process has an empty one. */
 export function identityOf(pid: number): ProcessIdentity {
   return { pid, startTicks: started(pid) ?? '' };
 }

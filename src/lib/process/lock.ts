@@ -2,13 +2,13 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAlive, ownIdentity, type ProcessIdentity } from './liveness.ts';
 
-/** null: another living process holds it. */
+/** null: another live process holds it. */
 export function tryLock(path: string): Disposable | null {
   const mine = `${path}.${process.pid}`;
   try {
     writeFileSync(mine, JSON.stringify(ownIdentity()), { mode: 0o600 });
     const held = { [Symbol.dispose]: () => rmSync(path, { force: true }) };
-    // A second round is needed when the lock was given back between two looks.
+    // Another round is needed when the lock was released between two checks.
     for (let round = 0; round < 3; round++) {
       if (tryLink(mine, path)) return held;
       const holder = readHolder(path);
@@ -22,10 +22,10 @@ export function tryLock(path: string): Disposable | null {
   }
 }
 
-/** Who finds a dead holder's lock could have found it a while ago: replacing it needs a lock of its own, and a second look. */
+/** The dead holder's lock may have been replaced meanwhile, so taking it over needs its own lock and a second check. */
 function takeOver(path: string, mine: string, dead: ProcessIdentity): boolean {
-  using turn = tryLock(`${path}.${dead.pid}-${dead.startTicks.split(':').at(-1)}`);
-  if (turn === null) return false;
+  using takeOverLock = tryLock(`${path}.${dead.pid}-${dead.startTicks.split(':').at(-1)}`);
+  if (takeOverLock === null) return false;
   const now = readHolder(path);
   if (now?.pid !== dead.pid || now.startTicks !== dead.startTicks) return false;
   renameSync(mine, path);
@@ -37,7 +37,7 @@ export function lockHolder(path: string): ProcessIdentity | null {
   return holder !== null && isAlive(holder) ? holder : null;
 }
 
-// link(2) either makes the complete file or fails: nobody ever sees a lock without its holder's name.
+// link(2) either creates the complete file or fails: no process ever sees a lock without its holder.
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -48,7 +48,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** null: there is no lock. One that cannot be read, after a power cut perhaps, has a holder who is dead. */
+/** null: there is no lock. An unreadable lock, after a power cut perhaps, counts as one of a dead holder. */
 function readHolder(path: string): ProcessIdentity | null {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity;

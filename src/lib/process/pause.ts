@@ -1,4 +1,4 @@
-// lib/process/pause.ts: wait a while, or less when the signal comes.
+// lib/process/pause.ts: waits, or returns early when the signal aborts.
 
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

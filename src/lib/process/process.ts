@@ -1,4 +1,4 @@
-// lib/process/process.ts: run a program to its end. A command is argv, never a shell string.
+// lib/process/process.ts: runs a program to its end. A command is argv, never a shell string.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { AgsError } from '../../protocol/errors.ts';
 
@@ -12,14 +12,14 @@ export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: Buffer | string;
-  /** Output beyond this many bytes ends the program. */
+  /** The program is killed when its output exceeds this. */
   readonly maxBytes?: number;
   readonly timeoutMs?: number;
-  /** Ends the program as well. */
+  /** Aborting kills the program. */
   readonly signal?: AbortSignal;
 }
 
-/** Resolves with whatever happened; a program that cannot be started has exit code 127, one that was cut off 124. */
+/** Always resolves. The exit code is 127 for a program that cannot be started, 124 for one that was cut off. */
 export function run(argv: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const [file = '', ...args] = argv;
   const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
@@ -61,21 +61,21 @@ export function run(argv: readonly string[], options: RunOptions = {}): Promise<
       const exitCode = cutOff ? 124 : (code ?? 128 + signalNumber(signal));
       resolve({ exitCode, stdout: Buffer.concat(out), stderr });
     });
-    // A program may close its input early; that is its own business.
+    // A program may close its input early.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(options.input);
   });
 }
 
 /**
- * For a child whose streams are used at once. One that could not be started tells it by an event, perhaps before anybody listens, and never
- * ends its output; where descriptors are short it has no streams at all.
+ * For a child whose streams are used at once. A failed start is reported by an event, perhaps before a handler exists, and the output
+ * never ends; without free descriptors there are no streams at all.
  */
 export function withStreams<Child extends ChildProcess>(child: Child): Child {
   child.on('error', () => child.stdout?.destroy());
   if ((child.stdio as unknown) !== undefined) return child;
   throw new AgsError('backend.failed', 'No program can be started: too many files are open.', {
-    hint: 'See how many there may be: ulimit -n',
+    hint: 'See the limit: ulimit -n',
   });
 }
 

@@ -1,8 +1,8 @@
-// lib/stream/follow-file.ts: a file that others write to, read as it grows. It may come into being later.
+// lib/stream/follow-file.ts: reads a file that other processes append to. The file may be created later.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 
 export interface FileFollower {
-  /** Everything that has come since the last time, in pieces whose memory is used again. */
+  /** Reads everything new, in pieces whose memory is reused. */
   readOn(): void;
   close(): void;
 }

@@ -1,8 +1,8 @@
-// lib/stream/frames.ts: several kinds of messages on one stream: a letter, a length, and as many bytes. Spoken between an attached
-// terminal and the runner, and between the runner and the host inside a sandbox (sandbox/inside-host.ts).
-// Invariant: a frame that is too long ends the reading; nothing is kept but the frame that is being read.
+// lib/stream/frames.ts: typed messages on one stream: a letter, a length, and a payload. Used between an attached terminal and the
+// runner, and between the runner and the host program inside a sandbox (sandbox/io/inside-host.ts).
+// Invariant: a frame that is too long ends the reading; only the current frame is kept.
 
-/** d: data. w: the size of the window. e: the end of the input. h: hang up. x: the exit code. */
+/** d: data. w: window size. e: end of input. h: hang up. x: exit code. */
 export type FrameKind = 'd' | 'w' | 'e' | 'h' | 'x';
 
 export function frame(kind: FrameKind, payload: Uint8Array = EMPTY): Buffer {
@@ -19,7 +19,7 @@ export function windowFrame(columns: number, rows: number): Buffer {
   return frame('w', size);
 }
 
-/** Takes bytes cut anywhere. False: what came is no frame, and nothing after it can be read. */
+/** Takes arbitrary chunks. False: the input is not a frame, and nothing after it can be read. */
 export function createFrameReader(onFrame: (kind: FrameKind, payload: Buffer) => void): (chunk: Buffer) => boolean {
   let held: Buffer = EMPTY;
   return (chunk) => {

@@ -1,7 +1,7 @@
-// lib/stream/join-sockets.ts: what comes out of one socket goes into the other, both ways; the end of one direction is not that of the other.
+// lib/stream/join-sockets.ts: connects two sockets in both directions; the end of one direction does not end the other.
 import type { Socket } from 'node:net';
 
-/** Both with `allowHalfOpen`. */
+/** Both sockets must have `allowHalfOpen`. */
 export function joinSockets(one: Socket, other: Socket): void {
   for (const socket of [one, other]) socket.on('error', () => undefined);
   one.pipe(other).pipe(one);

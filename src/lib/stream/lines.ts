@@ -1,5 +1,5 @@
-// lib/stream/lines.ts: the lines of a stream that is cut anywhere.
-// Invariant: no more than `maxBytes` of a line are kept; what is longer comes cut, and the rest of it is counted.
+// lib/stream/lines.ts: splits a stream of arbitrary chunks into lines.
+// Invariant: at most `maxBytes` of a line are kept; the rest is dropped and counted.
 
 export function createLines(maxBytes: number, onLine: (line: string, droppedBytes: number) => void): LineSplitter {
   let held: Buffer[] = [];
@@ -27,7 +27,7 @@ export function createLines(maxBytes: number, onLine: (line: string, droppedByte
         finish();
         start = end + 1;
       }
-      // A copy: whoever gave us the chunk may use its memory again.
+      // A copy, because the caller may reuse the chunk's memory.
       if (start < chunk.length) take(Buffer.from(chunk.subarray(start)));
     },
     end() {
@@ -38,7 +38,7 @@ export function createLines(maxBytes: number, onLine: (line: string, droppedByte
 
 export interface LineSplitter {
   push(chunk: Buffer): void;
-  /** A last line without an end. */
+  /** Reports a last line without a line feed. */
   end(): void;
 }
 

@@ -1,11 +1,11 @@
-// lib/stream/read-at-ease.ts: reads what a stranger prints so that whatever else this process does goes on, however much it is.
-// Invariant: no more than a few lines are handed on without a look at the clock, and who prints faster than it is read has to wait.
+// lib/stream/read-at-ease.ts: reads the output of an untrusted program without blocking this process, however much it prints.
+// Invariant: the clock is checked after every few lines, and a program that prints faster than it is read has to wait.
 import { setImmediate } from 'node:timers/promises';
 
 const AT_ONCE_MS = 10;
 const LINES_AT_ONCE = 64;
 
-/** `onChunk` gets what comes as it comes; `onPiece` the same again, cut after every so many lines. */
+/** `onChunk` gets the data as it arrives; `onPiece` gets it again in pieces of a few lines. */
 export async function readAtEase(
   source: NodeJS.ReadableStream,
   onChunk: (chunk: Buffer) => void,
@@ -24,7 +24,7 @@ export async function readAtEase(
       }
     }
   } catch (error) {
-    // Closed before its end, as those of a program that is killed may be: then this was all.
+    // The streams of a killed program may close before their end.
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')) throw error;
   }
 }

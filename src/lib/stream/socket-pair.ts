@@ -1,4 +1,5 @@
-// lib/stream/socket-pair.ts: two sockets that are joined, as socketpair(2) makes them, which Node cannot: by a listener that only this user can reach.
+// lib/stream/socket-pair.ts: pairs of connected sockets. Node has no socketpair(2), so a listener that only this user can reach connects
+// them.
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 
@@ -9,10 +10,10 @@ export interface SocketPairs {
 
 const PATIENCE_MS = 5000;
 
-/** `directory` keeps others out. */
+/** `directory` must be closed to other users. */
 export function openPairs(directory: string, name: string): SocketPairs {
   const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
-  // A path to a socket may have 107 characters.
+  // A socket path has at most 107 characters.
   const path = `/proc/self/fd/${fd}/${name}`;
   rmSync(path, { force: true });
   const arrived: ((socket: Socket) => void)[] = [];
@@ -27,7 +28,7 @@ export function openPairs(directory: string, name: string): SocketPairs {
   });
   ready.catch(() => undefined);
   server.unref();
-  // One after the other, so that each finds its own other end.
+  // One at a time, so that each gets its own other end.
   let last: Promise<unknown> = ready;
   const make = async (): Promise<readonly [Socket, Socket]> => {
     await ready;
@@ -35,8 +36,10 @@ export function openPairs(directory: string, name: string): SocketPairs {
     let expected: (socket: Socket) => void = () => undefined;
     const other = new Promise<Socket>((resolve, reject) => {
       arrived.push((expected = resolve));
-      // Where there are no descriptors left, nobody arrives.
-      one.once('error', reject).setTimeout(PATIENCE_MS, () => one.destroy(new Error('nobody came to the other end')));
+      // Without free descriptors no connection arrives.
+      one
+        .once('error', reject)
+        .setTimeout(PATIENCE_MS, () => one.destroy(new Error('the other end was not connected in time')));
     });
     try {
       const ends = [one, await other] as const;

@@ -1,11 +1,11 @@
-// lib/stream/watch-files.ts: notice that a file has changed, also one that editors replace, and one on a file system that other machines
-// or containers write to, where the kernel tells nothing: by looking.
+// lib/stream/watch-files.ts: notices changed files by polling. Polling also works for files that editors replace, and on file systems
+// that other machines or containers write to, where the kernel sends no events.
 import { statSync } from 'node:fs';
 
 const EVERY_MS = 500;
 
 export interface FileWatch {
-  /** What has changed since the watch was made counts. */
+  /** Changes since the watch was created count. */
   start(onChange: () => void): Disposable;
 }
 

@@ -1,7 +1,7 @@
-// nested-docker/image-cache/store.ts: parts of images that were fetched once, kept for all tasks of the user.
-// Invariants: a file in blobs/ has the content that its name says, checked before it got that name; nothing is written but what
-// upstream has given us. A part is handed out for a repository only if upstream has given it for that very repository. Whatever is
-// kept and whatever is on its way to be, of all processes, together have the room of the cache and no more.
+// nested-docker/image-cache/store.ts: image parts that were fetched once, stored for all tasks of the user.
+// Invariants: a file in blobs/ has the content that its name says, verified before it gets that name; only data from registries is
+// written. A part is served for a repository only if the registry served it for that very repository. Stored and incoming parts of all
+// processes together stay within the size of the cache.
 import { createHash, randomUUID } from 'node:crypto';
 import {
   createReadStream,
@@ -22,12 +22,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../../lib/error-code.ts';
 import { tryLock } from '../../lib/process/lock.ts';
 
-/** Where something comes from: "https://registry-1.docker.io/library/debian", or the whole registry. */
+/** Where a part comes from: "https://registry-1.docker.io/library/debian", or the whole registry. */
 export type Place = string;
 
 export interface Part {
   readonly digest: string;
-  /** Its media type. */
+  /** The media type. */
   readonly type: string;
   readonly bytes: number;
 }
@@ -38,38 +38,38 @@ export interface Tag {
 }
 
 export interface PartWriter {
-  /** Rejects what there is no room for, whatever is thrown out for it. */
+  /** Rejects if there is no space, even after removing old parts. */
   write(chunk: Uint8Array): Promise<void>;
-  /** True: the content is what the digest says, and it is kept. */
+  /** True: the content matches the digest and is stored. */
   finish(): Promise<boolean>;
   abandon(): Promise<void>;
 }
 
 export interface ImageStore {
-  /** What is known of it in this place; null: it has to be asked for. */
+  /** What is known about the part in this place; null: the registry must be asked. */
   part(place: Place, digest: string): Part | null;
   read(digest: string, from?: number): Readable;
   begin(digest: string): Promise<PartWriter>;
-  /** Upstream has it there. */
+  /** Records that the registry has the part in this place. */
   learn(place: Place, part: Part): Promise<void>;
   tag(place: Place, name: string): Tag | null;
   setTag(place: Place, name: string, tag: Tag): Promise<void>;
-  /** One at a time, over all processes. */
+  /** One caller at a time, across all processes. */
   alone<T>(digest: string, work: () => Promise<T>): Promise<T>;
 }
 
 const LOOK_MS = 50;
-/** After so much that was written it is looked whether there is room for more. */
+/** Free space is checked after this many written bytes. */
 const STEP_BYTES = 16 * 1024 ** 2;
 const STEPS = 64;
-/** Notes that are kept, and after how many new ones of this process it is looked. */
+/** The number of records kept, and after how many new ones of this process it is checked. */
 const MOST_NOTES = 20_000;
 const NOTES_STEP = 500;
-/** Each part takes a share at least: of very small ones there are never so many that looking at them all takes long. */
+/** Each part counts as at least one share of the cache, so that listing many tiny parts stays fast. */
 const MOST_PARTS = 10_000;
-/** So long somebody waits for others to be done, or to give up. */
+/** How long a writer waits for others to finish or give up. */
 const ROOM_MS = 60_000;
-/** Whoever fetched it has heard nothing from upstream for so long that it is dead. */
+/** A partial file that was not written for this long belongs to a dead process. */
 const ABANDONED_MS = 600_000;
 
 export function openImageStore(dir: string, mostBytes: number, most = { notes: MOST_NOTES }): ImageStore {
@@ -106,7 +106,7 @@ export function openImageStore(dir: string, mostBytes: number, most = { notes: M
           unseen += chunk.length;
           if (unseen < Math.min(STEP_BYTES, mostBytes / STEPS)) return;
           unseen = 0;
-          // A registry could go on giving until the disk is full, and so could many at once.
+          // A single registry, or many at once, could otherwise fill the disk.
           await roomFor(path, dir, mostBytes);
         },
         async finish() {
@@ -144,7 +144,7 @@ export function openImageStore(dir: string, mostBytes: number, most = { notes: M
   };
 }
 
-/** Of what is where, and of tags: the oldest are forgotten, which costs a question. A registry has as many names as it likes. */
+/** Removes the oldest records of places and tags, which costs one more request each. A registry can have any number of names. */
 function forgetNotes(dir: string, most: number): void {
   const [known, tags] = [join(dir, 'known'), join(dir, 'tags')];
   const places = readdirSync(known).map((name) => join(known, name));
@@ -162,7 +162,7 @@ function removeIfEmpty(dir: string): void {
   }
 }
 
-/** The lock's file names a process; within this one, several may ask at once. */
+/** The lock file names a process; this set handles several callers within it. */
 const HELD = new Set<string>();
 
 function lockOnce(path: string): Disposable | null {
@@ -178,17 +178,16 @@ function lockOnce(path: string): Disposable | null {
   };
 }
 
-/** Where there is too little for all, who came last gives way and the others wait for it: nobody goes on writing meanwhile. */
+/** If there is too little space for all writers, the latest one fails and the others wait for it; meanwhile none of them writes. */
 async function roomFor(path: string, dir: string, mostBytes: number): Promise<void> {
   for (const end = Date.now() + ROOM_MS; !makeRoom(dir, mostBytes); await sleep(LOOK_MS)) {
-    // Others there are notes, and are gone in a moment.
+    // Other files there are records, which are renamed at once.
     const coming = readdirSync(join(dir, 'new')).filter((name) => /^\d{13}-/.test(name));
-    if (coming.toSorted().at(-1) === basename(path) || Date.now() > end)
-      throw new Error('there is no room for it in the cache');
+    if (coming.toSorted().at(-1) === basename(path) || Date.now() > end) throw new Error('the image cache is full');
   }
 }
 
-/** The least recently used go first. Whoever reads one just now keeps it. False: what is on its way is too much by itself. */
+/** Removes the least recently used parts, but none that is being read. False: incoming parts alone are too large. */
 function makeRoom(dir: string, mostBytes: number): boolean {
   const coming = filesIn(join(dir, 'new'));
   const dead = coming.filter(({ usedMs }) => Date.now() - usedMs > ABANDONED_MS);

@@ -1,21 +1,21 @@
-// nested-docker/image-cache/upstream.ts: ask a registry outside for a part of an image, as an anonymous client: with the token that it hands out to
-// everybody, over the redirections that it names.
-// Invariant: a token is sent to the registry that it is for, and to nobody whom that one points to.
+// nested-docker/image-cache/upstream.ts: asks a registry for a part of an image, as an anonymous client: with the token that the registry
+// gives to any client, and following its redirects.
+// Invariant: a token is sent only to the registry that it is for, never to the target of a redirect.
 import { request, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorCode } from '../../lib/error-code.ts';
 
 export interface Upstream {
   /**
-   * A connection to a host; TLS with a valid certificate unless the address is http. Rejects with a sentence. `of` is the registry on
-   * whose word it is opened: what the user allows that one does not hold for whomever it points to.
+   * Opens a connection to a host; TLS with a valid certificate unless the URL is http. Rejects with a sentence. `of` is the registry that
+   * caused the connection: permissions of a registry do not extend to the hosts it redirects to.
    */
   open(url: URL, of: URL): Promise<Duplex>;
 }
 
 export interface Wanted {
   readonly method: 'GET' | 'HEAD';
-  /** Of the registry: "https://registry-1.docker.io". */
+  /** The registry: "https://registry-1.docker.io". */
   readonly origin: string;
   readonly repository: string;
   /** "manifests/latest". */
@@ -31,7 +31,7 @@ const MOST_TOKEN_BYTES = 64 * 1024;
 const IDLE_MS = 60_000;
 
 export interface RegistryClient {
-  /** Any answer but a redirection or a demand for a token; its body is to be read or destroyed. */
+  /** Any response but a redirect or a request for a token. The caller must read or destroy the body. */
   ask(wanted: Wanted): Promise<IncomingMessage>;
 }
 
@@ -39,7 +39,7 @@ export function createRegistryClient({ open }: Upstream, now: () => number = Dat
   const tokens = new Map<string, { readonly token: string; readonly untilMs: number }>();
 
   async function once(method: string, url: URL, headers: Record<string, string>, { origin, signal }: Wanted) {
-    if (signal.aborted) throw new UpstreamError('nobody waits for it any more');
+    if (signal.aborted) throw new UpstreamError('the client has disconnected');
     const socket = await open(url, new URL(origin)).catch((error: unknown) => {
       throw new UpstreamError(error instanceof Error ? error.message : 'it cannot be reached', { cause: error });
     });
@@ -71,21 +71,21 @@ export function createRegistryClient({ open }: Upstream, now: () => number = Dat
       answer.destroy();
       const next = parse(to, url);
       if (next === null || (next.protocol !== 'https:' && next.origin !== first.origin))
-        throw new UpstreamError('it points to an address without TLS');
+        throw new UpstreamError('it redirects to an address without TLS');
       url = next;
     }
-    throw new UpstreamError('it points from one address to the next');
+    throw new UpstreamError('it redirects too often');
   }
 
   async function tokenFor(challenge: string, wanted: Wanted): Promise<string> {
     const of = (name: string): string | undefined => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1];
     const realm = parse(of('realm') ?? '');
-    if (!/^bearer /i.test(challenge) || realm === null) throw new UpstreamError('it wants a password');
+    if (!/^bearer /i.test(challenge) || realm === null) throw new UpstreamError('it requires a password');
     if (realm.protocol !== 'https:' && realm.origin !== wanted.origin)
-      throw new UpstreamError('it wants a password without TLS');
+      throw new UpstreamError('it requires a password without TLS');
     const service = of('service');
     if (service !== undefined) realm.searchParams.set('service', service);
-    // Never what the answer asks for: this much, of this repository, and for reading.
+    // The scope is fixed, whatever the challenge says: reading, of this repository.
     realm.searchParams.set('scope', `repository:${wanted.repository}:pull`);
     const answer = await once('GET', realm, { accept: 'application/json' }, wanted);
     if (answer.statusCode !== 200) {
@@ -126,7 +126,7 @@ function keyOf({ origin, repository }: Wanted): string {
   return `${origin} ${repository}`;
 }
 
-/** Rejects when there is more. */
+/** Rejects a longer body. */
 export async function readAll(from: AsyncIterable<Uint8Array>, most: number): Promise<string> {
   return (await readBytes(from, most)).toString('utf8');
 }

@@ -1,11 +1,12 @@
-// protocol/api/api.ts: what the server and its callers say to each other, as schemas: the OpenAPI document and the typed client are made of them.
-// Invariant: names in addresses are ids (of projects, tasks, change sets, numbers of files); paths and texts travel in bodies alone.
+// protocol/api/api.ts: requests and answers of the server as schemas; the OpenAPI document and the typed client come from them.
+// Invariant: URLs hold only IDs (projects, tasks, change sets, file numbers); paths and texts are only in bodies.
 import { z } from 'zod';
 import { PROOFS } from './checks.ts';
 import { Id } from './id.ts';
 import { RUN_STATES } from '../run-state.ts';
 import { NETWORK_MODES } from '../network.ts';
 import { NEEDS } from '../task.ts';
+import type { SeenEvent } from '../event.ts';
 
 /** Milliseconds since 1970. */
 const Time = z.number();
@@ -23,21 +24,21 @@ export type ApiError = z.infer<typeof ApiError>;
 // Projects
 
 export const ApiProject = z.object({
-  id: Id.meta({ description: 'Made from its path; the same on every start.' }),
+  id: Id.meta({ description: 'Derived from its path; the same on every start.' }),
   name: z.string(),
   path: z.string(),
-  url: z.string().nullable().meta({ description: 'Where it was cloned from, if that was done here.' }),
-  branch: z.string().nullable().meta({ description: 'What is checked out.' }),
+  url: z.string().nullable().meta({ description: 'Where the server cloned it from, if it did.' }),
+  branch: z.string().nullable().meta({ description: 'The checked-out branch.' }),
   state: z.enum(['ready', 'cloning', 'failed', 'missing']),
-  progress: z.string().nullable().meta({ description: 'Of a clone: the last line that git printed.' }),
-  tasks: z.number().meta({ description: 'How many there are, and how many of them need somebody:' }),
+  progress: z.string().nullable().meta({ description: 'For a clone: the last line that git printed.' }),
+  tasks: z.number().meta({ description: 'Number of tasks; `needYou` counts those that need the user.' }),
   needYou: z.number(),
 });
 export type ApiProject = z.infer<typeof ApiProject>;
 
 export const ApiProjects = z.object({
   projects: z.array(ApiProject),
-  seq: z.number().meta({ description: 'Of the topic `projects`: subscribe after this one, and nothing is missed.' }),
+  seq: z.number().meta({ description: 'Number in the topic `projects`: subscribe after it to miss nothing.' }),
 });
 export type ApiProjects = z.infer<typeof ApiProjects>;
 
@@ -46,7 +47,7 @@ export type AddProject = z.infer<typeof AddProject>;
 
 export const ApiBranches = z.object({
   current: z.string().nullable(),
-  branches: z.array(z.string()).meta({ description: 'Short names, without those of tasks.' }),
+  branches: z.array(z.string()).meta({ description: 'Short names, without the branches of tasks.' }),
 });
 export type ApiBranches = z.infer<typeof ApiBranches>;
 
@@ -57,9 +58,9 @@ export const ApiAgent = z.object({
   title: z.string(),
   installed: z.boolean(),
   version: z.string().nullable(),
-  from: z.string().nullable().meta({ description: 'Where it was found.' }),
+  from: z.string().nullable().meta({ description: 'Where its program was found.' }),
   signedIn: z.enum(['yes', 'no', 'not-needed', 'expired']),
-  signIn: z.string().nullable().meta({ description: 'In words: how, or what to do.' }),
+  signIn: z.string().nullable().meta({ description: 'How it is signed in, or how to sign in, in words.' }),
 });
 export type ApiAgent = z.infer<typeof ApiAgent>;
 
@@ -67,7 +68,7 @@ export type ApiAgent = z.infer<typeof ApiAgent>;
 
 export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
 
-/** A row of the list. Never carries the whole goal. */
+/** A row of the list, without the whole goal. */
 export const ApiTask = z.object({
   id: Id,
   name: z.string(),
@@ -78,16 +79,20 @@ export const ApiTask = z.object({
   needs: z
     .enum(NEEDS)
     .nullable()
-    .meta({ description: 'Of one that needs you: an answer, a host to be allowed, or a look.' }),
+    .meta({ description: 'What the task needs from you: an answer, a host to be allowed, or a review.' }),
   live: z.boolean(),
   group: z.enum(['needs-you', 'look', 'running', 'queued', 'rest']).meta({
-    description: 'Whom it waits for: a person now, a person who looks (failed, ready), its agent, its turn, nobody.',
+    description:
+      'What it waits for: an answer now (needs-you), a review (look: failed or ready), its agent (running), a slot (queued), nothing (rest).',
   }),
   title: z.string().meta({ description: 'The first line of the goal, or the command, at most 200 characters.' }),
   agent: z.string().nullable(),
   agentTitle: z.string().nullable(),
-  attemptOf: z.string().nullable().meta({ description: 'Tasks with the same value do the same goal side by side.' }),
-  doing: z.string().nullable().meta({ description: 'The last thing it did, in plain words.' }),
+  attemptOf: z
+    .string()
+    .nullable()
+    .meta({ description: 'Tasks with the same value are parallel attempts at one goal.' }),
+  doing: z.string().nullable().meta({ description: 'Its last action, in words.' }),
   startedAtMs: Time,
   endedAtMs: Time.nullable(),
   costMicros: z.number().nullable(),
@@ -95,17 +100,17 @@ export const ApiTask = z.object({
   files: z.number().nullable(),
   added: z.number().nullable(),
   removed: z.number().nullable(),
-  risky: z.number().nullable().meta({ description: 'Of the files, how many can run code; null: not looked at.' }),
+  risky: z.number().nullable().meta({ description: 'Number of files that can run code; null: not determined.' }),
   blockedHosts: z.array(z.string()),
   ...PROOFS,
-  seq: z.number().meta({ description: 'Of the last event that this row knows of.' }),
+  seq: z.number().meta({ description: 'Number of the last event that this row includes.' }),
 });
 export type ApiTask = z.infer<typeof ApiTask>;
 
 export const ApiTasks = z.object({
-  tasks: z.array(ApiTask).meta({ description: 'Who needs a person first.' }),
+  tasks: z.array(ApiTask).meta({ description: 'Tasks that need the user come first.' }),
   parallel: z.number().meta({ description: 'How many agents may run at once.' }),
-  seq: z.number().meta({ description: 'Of the topic `tasks`: subscribe after this one, and nothing is missed.' }),
+  seq: z.number().meta({ description: 'Number in the topic `tasks`: subscribe after it to miss nothing.' }),
 });
 export type ApiTasks = z.infer<typeof ApiTasks>;
 
@@ -113,20 +118,17 @@ export const ApiTaskDetail = ApiTask.extend({
   goal: z.string().nullable(),
   command: z.array(z.string()),
   base: z.string().nullable().meta({ description: 'The commit it started from.' }),
-  baseRef: z.string().nullable().meta({ description: 'The branch of that, by its short name.' }),
-  branch: z.string().nullable().meta({ description: 'Where its result is.' }),
+  baseRef: z.string().nullable().meta({ description: 'Short name of the branch of that commit.' }),
+  branch: z.string().nullable().meta({ description: 'The branch with its result.' }),
   commit: z.string().nullable(),
   model: z.string().nullable(),
   interactive: z.boolean(),
   run: z.number(),
   turns: z.number(),
-  sandbox: z.string().meta({ description: 'What isolation is in force, in words.' }),
-  backend: z.enum(['native', 'docker', 'podman']).meta({ description: 'What builds its sandboxes.' }),
-  image: z
-    .string()
-    .nullable()
-    .meta({ description: 'The image that it stands on; null: the programs of this machine.' }),
-  hidden: z.array(z.string()).meta({ description: 'Files of the project that it does not see.' }),
+  sandbox: z.string().meta({ description: 'The isolation in force, in words.' }),
+  backend: z.enum(['native', 'docker', 'podman']).meta({ description: 'The backend of its sandboxes.' }),
+  image: z.string().nullable().meta({ description: 'The image that provides its programs; null: this machine.' }),
+  hidden: z.array(z.string()).meta({ description: 'Files of the project that it cannot see.' }),
   limits: z.object({
     maxSeconds: z.number().nullable(),
     maxCostMicros: z.number().nullable(),
@@ -136,10 +138,10 @@ export const ApiTaskDetail = ApiTask.extend({
   outputTokens: z.number().nullable(),
   touched: z
     .array(z.object({ path: z.string(), change: z.string() }))
-    .meta({ description: 'While it runs: files that the agent said it wrote, the latest last.' }),
+    .meta({ description: 'While it runs: files that the agent reported as written, latest last.' }),
   waiting: z
     .array(z.object({ id: Id, text: z.string(), atMs: Time }))
-    .meta({ description: 'Messages that the agent has not had yet, the oldest first.' }),
+    .meta({ description: 'Messages that the agent has not received yet, oldest first.' }),
   asks: z.array(
     z.object({ host: z.string(), port: z.number(), untilMs: Time.nullable(), program: z.string().nullable() }),
   ),
@@ -164,25 +166,25 @@ export const StartTasks = z.object({
   maxTurns: z.number().nullable().default(null),
   network: z.enum(NETWORK_MODES).optional(),
   services: z.array(z.string()).max(16).optional().meta({
-    description: 'Of the configured services, only these; an empty list: none.',
+    description: 'Only these of the configured services; an empty list: none.',
   }),
-  from: Id.optional().meta({ description: 'A task whose result it starts from (fork).' }),
+  from: Id.optional().meta({ description: 'The task whose result it starts from (fork).' }),
 });
 export type StartTasks = z.input<typeof StartTasks>;
 
 export const Started = z.object({ tasks: z.array(Id) });
 export type Started = z.infer<typeof Started>;
 
-/** Another task that begins where this one ended. What is left out is as it was there. */
+/** A new task that starts from the result of this one. Missing fields keep their value of this one. */
 export const ForkTask = z.object({
-  text: z.string().min(1).meta({ description: 'What it is to do.' }),
+  text: z.string().min(1).meta({ description: 'The new goal.' }),
   name: z.string().nullable().default(null),
   agent: z.string().optional(),
   model: z.string().nullable().default(null),
 });
 export type ForkTask = z.input<typeof ForkTask>;
 
-/** Another task that puts what this one and the branch have changed into one. */
+/** A new task that resolves the conflict between this task and a branch. */
 export const ResolveTask = z.object({
   into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
   agent: z.string().optional(),
@@ -192,12 +194,16 @@ export type ResolveTask = z.input<typeof ResolveTask>;
 export const SendMessage = z.object({ text: z.string().min(1) });
 export type SendMessage = z.infer<typeof SendMessage>;
 export const Withdrawn = z.object({
-  text: z.string().nullable().meta({ description: 'What it said; null: the agent has it already.' }),
+  text: z
+    .string()
+    .nullable()
+    .meta({ description: 'The text of the message; null: the agent has already received it.' }),
 });
 export type Withdrawn = z.infer<typeof Withdrawn>;
 export const Sent = z.object({
   when: z.enum(['now', 'later', 'begun']).meta({
-    description: 'now: the agent has it; later: when its turn is over; begun: it had ended, and goes on with this.',
+    description:
+      'now: the agent has received it; later: it gets it after its turn; begun: it had ended and continues with this message.',
   }),
 });
 export type Sent = z.infer<typeof Sent>;
@@ -208,13 +214,17 @@ export const RemoveTask = z.object({ force: z.boolean().default(false) });
 export const Removed = z.object({ freedBytes: z.number(), branches: z.array(z.string()) });
 export type Removed = z.infer<typeof Removed>;
 
-/** An event as it is in events.jsonl, without the chain. All text in it is the agent's, and hostile. */
-export const ApiEvent = z.looseObject({ seq: z.number(), at: z.string(), type: z.string() });
-export type ApiEvent = z.infer<typeof ApiEvent>;
+/** An event from events.jsonl, without its hash chain. All text in it comes from the agent and is hostile. */
+export const ApiEvent = z.looseObject({
+  seq: z.number(),
+  at: z.string(),
+  type: z.string(),
+}) as unknown as z.ZodType<SeenEvent>;
+export type ApiEvent = SeenEvent;
 
 export const ApiEvents = z.object({
   events: z.array(ApiEvent),
-  first: z.number().meta({ description: 'Sequence number of the first event that there is; 0: none.' }),
+  first: z.number().meta({ description: 'Sequence number of the first event; 0: none.' }),
   last: z.number(),
 });
 export type ApiEvents = z.infer<typeof ApiEvents>;
@@ -287,9 +297,9 @@ export type ApiAbout = z.infer<typeof ApiAbout>;
 // Live
 
 /**
- * One WebSocket for each tab (/api/live), or server-sent events (/api/events?topics=a,b&after=n).
+ * One WebSocket per tab (/api/live), or server-sent events (/api/events?topics=a,b&after=n).
  * Topics: `tasks` (rows), `projects`, `task:<id>` (its events), `network:<task>` (decisions).
- * The server numbers what it sends of `tasks`, `projects` and `network` itself; of `task:<id>` the number is the event's own.
+ * The server numbers messages of `tasks`, `projects` and `network`; messages of `task:<id>` have the number of their event.
  */
 export const LiveRequest = z.discriminatedUnion('do', [
   z.object({ do: z.literal('subscribe'), topic: z.string(), after: z.number().nullable() }),
@@ -303,7 +313,7 @@ export const LiveMessage = z.discriminatedUnion('type', [
   z.object({ topic: z.string(), type: z.literal('task-gone'), seq: z.number(), data: z.object({ id: Id }) }),
   z.object({ topic: z.string(), type: z.literal('project'), seq: z.number(), data: ApiProject }),
   z.object({ topic: z.string(), type: z.literal('attempt'), seq: z.number(), data: ApiAttempt }),
-  /** What was missed cannot be told: read the snapshot again, then go on from `seq`. */
+  /** Missed messages cannot be replayed: read the snapshot again, then continue from `seq`. */
   z.object({ topic: z.string(), type: z.literal('reset'), seq: z.number(), data: z.null() }),
 ]);
 export type LiveMessage = z.infer<typeof LiveMessage>;

@@ -1,4 +1,4 @@
-// protocol/api/checks.ts: what the server says about checks, of a task's work and of its sandbox.
+// protocol/api/checks.ts: the server's answers about checks of a task's work and about attacks on its sandbox.
 import { z } from 'zod';
 
 /** Milliseconds since 1970. */
@@ -6,26 +6,26 @@ const Time = z.number();
 
 const CHECKS_STATES = ['running', 'passed', 'failed', 'ended'] as const;
 
-/** The last checks of what a task did, shortly. */
+/** Summary of the last checks of a task. */
 const ChecksRow = z.object({
   state: z.enum(CHECKS_STATES).meta({ description: 'ended: stopped, or the process that ran them is gone.' }),
   passed: z.number(),
   of: z.number(),
-  name: z.string().nullable().meta({ description: 'The one that runs, or the first that failed.' }),
-  line: z.string().nullable().meta({ description: 'Of one that failed: the line that tells why. Hostile text.' }),
+  name: z.string().nullable().meta({ description: 'The running check, or the first that failed.' }),
+  line: z.string().nullable().meta({ description: 'For a failed check: the line with the reason. Hostile text.' }),
   startedAtMs: Time,
   endedAtMs: Time.nullable(),
-  tree: z.string().meta({ description: 'They are about this tree, and no other.' }),
+  tree: z.string().meta({ description: 'The tree that the result holds for.' }),
 });
 
-/** How a sandbox like a task's own fared under `ags doctor --attack`. */
+/** Result of `ags doctor --attack` for a sandbox like the task's. */
 const AttackedRow = z
   .object({ held: z.number(), of: z.number(), atMs: Time })
-  .meta({ description: 'Attempts on a sandbox like its own that were stopped or limited; null: none was attacked.' });
+  .meta({ description: 'Attempts that a sandbox like its own stopped or limited; null: not attacked yet.' });
 
-/** What speaks for a task, in its row. */
+/** Evidence for a task, in its row. */
 export const PROOFS = {
-  checks: ChecksRow.nullable().meta({ description: 'null: not run since it was worked on.' }),
+  checks: ChecksRow.nullable().meta({ description: 'null: not run since its last change.' }),
   attacked: AttackedRow.nullable(),
 };
 
@@ -36,17 +36,17 @@ export const ApiCheck = z.object({
   exitCode: z.number().nullable(),
   startedAtMs: Time.nullable(),
   endedAtMs: Time.nullable(),
-  why: z.string().nullable().meta({ description: 'Why it was ended, or did not run.' }),
+  why: z.string().nullable().meta({ description: 'Why it was stopped or did not run.' }),
   line: z.string().nullable(),
-  output: z.string().meta({ description: 'The end of what it printed. Hostile text.' }),
-  cut: z.boolean().meta({ description: 'It printed more.' }),
+  output: z.string().meta({ description: 'The end of its output. Hostile text.' }),
+  cut: z.boolean().meta({ description: 'The output was longer.' }),
 });
 export type ApiCheck = z.infer<typeof ApiCheck>;
 
 export const ApiChecks = z.object({
   configured: z.array(z.object({ name: z.string(), run: z.string() })),
-  suggested: z.array(z.string()).meta({ description: "If none are configured: from the project's own files." }),
-  required: z.boolean().meta({ description: 'Nothing is merged unless they have passed (merge.check).' }),
+  suggested: z.array(z.string()).meta({ description: "If none are configured: suggestions from the project's files." }),
+  required: z.boolean().meta({ description: 'Merges are refused until they pass (merge.check).' }),
   last: z
     .object({
       state: z.enum(CHECKS_STATES),

@@ -1,9 +1,9 @@
-// protocol/api/review.ts: what a review and a merge say: files, their texts, what of them is taken, and what came of it. See api.ts.
+// protocol/api/review.ts: requests and answers of reviews and merges: files, their texts, the selection, the result.
 import { z } from 'zod';
 import { Id } from './id.ts';
 
 export const ApiFile = z.object({
-  n: z.number().meta({ description: 'Its number in this change set: what it is called in addresses.' }),
+  n: z.number().meta({ description: 'Its number in this change set, used in URLs.' }),
   path: z.string(),
   from: z.string().nullable(),
   kind: z.enum(['new', 'modified', 'deleted', 'renamed', 'mode', 'symlink', 'type']),
@@ -14,7 +14,7 @@ export const ApiFile = z.object({
   bytes: z.number(),
   added: z.number().nullable().meta({ description: 'null: not text.' }),
   removed: z.number().nullable(),
-  conflict: z.boolean().meta({ description: 'It also changed on the branch that it would be merged into.' }),
+  conflict: z.boolean().meta({ description: 'It also changed on the target branch.' }),
   folded: z.string().nullable().meta({ description: 'Why it is shown folded: lock file, generated, large.' }),
 });
 export type ApiFile = z.infer<typeof ApiFile>;
@@ -22,7 +22,7 @@ export type ApiFile = z.infer<typeof ApiFile>;
 export const ApiChanges = z.object({
   id: z
     .string()
-    .meta({ description: 'Of exactly this content. A merge carries it, and is refused if there is newer.' }),
+    .meta({ description: 'ID of exactly this content. A merge names it, and is refused if the content has changed.' }),
   commit: z.string().nullable(),
   base: z.string().nullable(),
   into: z.object({ branch: z.string().nullable(), commit: z.string().nullable() }),
@@ -34,7 +34,7 @@ export const ApiChanges = z.object({
 export type ApiChanges = z.infer<typeof ApiChanges>;
 
 export const ApiHunk = z.object({ n: z.number(), header: z.string() });
-/** One file, whole. Texts are null where the file is not there, not text, or above the limit (then `why` says so). */
+/** One whole file. Texts are null where the file is missing, not text, or above the limit (`why` has the reason). */
 export const ApiFileText = z.object({
   n: z.number(),
   before: z.string().nullable(),
@@ -45,7 +45,7 @@ export const ApiFileText = z.object({
 });
 export type ApiFileText = z.infer<typeof ApiFileText>;
 
-/** Of a file that both sides changed: what each did to what both began with. */
+/** A file that both sides changed: each side's change to the common version. */
 export const ApiConflict = z.object({
   branch: z.string(),
   yours: z.string().meta({ description: 'The change on the branch, as a unified diff; empty: it is not text.' }),
@@ -54,19 +54,19 @@ export const ApiConflict = z.object({
 export type ApiConflict = z.infer<typeof ApiConflict>;
 
 export const Selection = z.object({
-  changes: z.string().meta({ description: 'The id of the change set that was shown.' }),
+  changes: z.string().meta({ description: 'The ID of the displayed change set.' }),
   files: z
-    .array(z.object({ n: z.number(), hunks: z.array(z.number()).optional().meta({ description: 'None: all.' }) }))
+    .array(z.object({ n: z.number(), hunks: z.array(z.number()).optional().meta({ description: 'Absent: all.' }) }))
     .min(1),
 });
-/** What a merge takes, and where to; checks before it take the same. */
+/** The selection and target branch of a merge; checks before it use the same. */
 const Taking = Selection.extend({
   besides: Selection.extend({ task: Id })
     .nullable()
     .default(null)
-    .meta({ description: 'Whole files of another task of the project, into the same commit.' }),
+    .meta({ description: 'Whole files of another task of the project, for the same commit.' }),
   into: z.string().nullable().default(null).meta({ description: 'null: the branch that the task was started from.' }),
-  create: z.boolean().default(false).meta({ description: 'Make the branch of `into` if it is not there.' }),
+  create: z.boolean().default(false).meta({ description: 'Create the branch `into` if it does not exist.' }),
 });
 export const MergeTask = Taking.extend({
   keepCommits: z.boolean().default(false),
@@ -78,18 +78,21 @@ export type MergeTask = z.input<typeof MergeTask>;
 export const Merged = z.object({
   branch: z.string(),
   from: z.string(),
-  to: z.string().nullable().meta({ description: 'null: everything was there already.' }),
+  to: z.string().nullable().meta({ description: 'null: the branch already had everything.' }),
   files: z.number(),
   left: z.array(z.string()),
-  tree: z.string().nullable().meta({ description: 'What the branch has then; null: it cannot be merged.' }),
+  tree: z
+    .string()
+    .nullable()
+    .meta({ description: 'The tree of the branch after the merge; null: it cannot be merged.' }),
   checked: z
     .enum(['passed', 'failed'])
     .nullable()
-    .meta({ description: 'What the last checks said, if they ran on exactly this tree.' }),
+    .meta({ description: 'Result of the last checks, if they ran on exactly this tree.' }),
   needsChecks: z
     .boolean()
     .meta({ description: 'Refused until the checks have passed on exactly this tree (merge.check).' }),
-  conflicts: z.array(z.string()).meta({ description: 'Of a dry run: why it would be refused.' }),
+  conflicts: z.array(z.string()).meta({ description: 'In a dry run: why the merge would be refused.' }),
   problem: z.string().nullable(),
 });
 export type Merged = z.infer<typeof Merged>;
@@ -99,7 +102,7 @@ export const StartChecks = Taking.extend({
     .array(z.string().min(1).max(4096))
     .max(50)
     .default([])
-    .meta({ description: 'In place of those that are configured.' }),
+    .meta({ description: 'Commands in place of the configured ones.' }),
 });
 export type StartChecks = z.input<typeof StartChecks>;
 

@@ -1,4 +1,4 @@
-// protocol/config/checks.ts: commands that must pass before a merge, as they are written: a list, or a list with a time.
+// protocol/config/checks.ts: the key `checks`, commands that must pass before a merge: a list, or a list with a timeout.
 import { z } from 'zod';
 import { list, section, text, words } from './forms.ts';
 import { DURATION, WORDS } from './words.ts';
@@ -8,7 +8,7 @@ const checkList = list(
     [
       words('a command'),
       section({
-        name: words('what it is called').meta({ description: 'What it is called; without it, the command itself.' }),
+        name: words('what it is called').meta({ description: 'Its name in output. Default: the command itself.' }),
         run: words('a command').meta({ description: 'A command for `sh -c`.' }),
       }),
     ],
@@ -23,11 +23,11 @@ export const checks = z
       checkList,
       section({
         run: checkList.meta({
-          description: 'The commands, where there is a timeout beside them.',
+          description: 'The commands, in the form with a timeout.',
           examples: [['npm test']],
         }),
         timeout: text(DURATION, WORDS.duration).meta({
-          description: 'How long all of them together may take.',
+          description: 'Time limit of all checks together.',
           examples: ['30m'],
         }),
       }).partial(),
@@ -36,6 +36,6 @@ export const checks = z
   )
   .meta({
     description:
-      'Commands for `sh -c` that must pass before a merge (`ags check`). Each runs in a fresh sandbox over exactly what the branch would be after the merge, with the network rules of the project and without its secrets. With a timeout: `checks: { run: [...], timeout: 10m }`.',
+      'Commands for `sh -c` that must pass before a merge (`ags check`). Each runs in a fresh sandbox over exactly the merged tree, with the network rules of the project and without its secrets. With a timeout: `checks: { run: [...], timeout: 10m }`.',
     examples: [['npm test', { name: 'types', run: 'npx tsc --noEmit' }]],
   });

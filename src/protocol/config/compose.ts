@@ -1,33 +1,33 @@
-// protocol/config/compose.ts: a project's own compose files, as they are written: `compose: true`, or keys.
+// protocol/config/compose.ts: the key `compose`, for a project's own compose files: `compose: true`, or keys.
 import { z } from 'zod';
 import { flag, list, section, text } from './forms.ts';
 import { BELOW, COMPOSE_NAME, DURATION, ENV_NAME, WORDS } from './words.ts';
 
 export const compose = section({
   enabled: flag.meta({
-    description: 'Whether they are brought up. Any other key says yes as well.',
+    description: 'Start the compose files. Any other key of this section implies it.',
     examples: [true],
     needsTrust: true,
   }),
   files: list(text(BELOW, 'a path in the project'), 'files of the project').meta({
     description:
-      'The compose files, the later ones over the earlier. Without it: compose.yaml or docker-compose.yaml (or .yml), with its override beside it.',
+      'The compose files; later ones override earlier ones. Default: compose.yaml or docker-compose.yaml (or .yml), with its override file.',
     examples: [['docker-compose.yaml', 'docker-compose.ci.yaml']],
     needsTrust: true,
   }),
   override: text(BELOW, 'a path in the project').meta({
     description:
-      'A file of your own that is laid over them all, if it is there: it is read from your checkout, committed or not. Without it: override.user.yaml.',
+      'A file of your own that overrides all of them, if it exists. ags reads it from your checkout, committed or not. Default: override.user.yaml.',
     examples: ['override.user.yaml'],
     needsTrust: true,
   }),
   profiles: list(text(COMPOSE_NAME, WORDS.composeName), 'names of profiles').meta({
-    description: 'Profiles that are switched on.',
+    description: 'Profiles to enable.',
     examples: [['dev']],
     needsTrust: true,
   }),
   services: list(text(COMPOSE_NAME, WORDS.composeName), 'names of services').meta({
-    description: 'Only these, and what they depend on. Without it: all.',
+    description: 'Start only these services and their dependencies. Default: all.',
     examples: [['db', 'cache']],
     needsTrust: true,
   }),
@@ -36,12 +36,12 @@ export const compose = section({
       error: 'names, each with its value',
     })
     .meta({
-      description: 'Variables for what the files leave open (`$TAG`). Nothing of your own environment is there.',
+      description: 'Variables for interpolation in the files (`$TAG`). Your own environment is not used.',
       examples: [{ TAG: '15' }],
       needsTrust: true,
     }),
   timeout: text(DURATION, WORDS.duration).meta({
-    description: 'How long it may take until all are up, images included.',
+    description: 'Time limit until all services are up, including image pulls.',
     examples: ['10m'],
     needsTrust: true,
   }),
@@ -49,5 +49,5 @@ export const compose = section({
   .partial()
   .meta({
     description:
-      "The project's own compose files, brought up for each task in an engine of its own ([compose.md](compose.md)). `compose: true` is short for `enabled`.",
+      "The project's own compose files, started for each task in its private Docker daemon ([compose.md](../services/compose.md)). `compose: true` is short for `enabled`.",
   });

@@ -1,6 +1,6 @@
-// protocol/config/config.ts: what a user may write in ags.yaml or in their own config.yaml. Every field is optional.
-// Types, JSON Schema, docs/reference/configuration.md and the file that `ags init` writes all come from this one schema.
-// `needsTrust` marks what lets a sandbox see or use more: in a project's own file it waits for `ags trust`.
+// protocol/config/config.ts: the schema of ags.yaml and of the user's config.yaml. Every key is optional.
+// Types, the JSON Schema, docs/reference/configuration.md and the file that `ags init` writes all come from it.
+// Invariant: `needsTrust` marks every key that lets a sandbox see or use more; in a project's file it needs `ags trust`.
 import { z } from 'zod';
 import { checks } from './checks.ts';
 import { compose } from './compose.ts';
@@ -32,18 +32,18 @@ import { NETWORK_MODES } from '../network.ts';
 import { RULE_WORDS } from '../network-rule.ts';
 
 const source = section({
-  env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your environment.' }),
-  file: text(PLACE, WORDS.place).meta({ description: 'A file; line ends after the value are left out.' }),
+  env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your own environment.' }),
+  file: text(PLACE, WORDS.place).meta({ description: 'A file; trailing line breaks are removed.' }),
   command: list(words('a word of the command'), 'words: a program and its arguments')
     .min(1, { error: 'a program and its arguments' })
-    .meta({ description: 'A program of this machine, with its arguments, that prints it.' }),
+    .meta({ description: 'A program of this machine, with its arguments, that prints the value.' }),
   keychain: text(/^[^/]+\/[^/]+$/, 'service/account').meta({ description: 'A keychain entry: service/account.' }),
 }).partial();
 
 const network = section({
   mode: z.enum(NETWORK_MODES, { error: WORDS.mode }).meta({
     description:
-      'on: what a rule allows can be reached. record: you are asked about the rest, and all of it is noted for `ags net lock`. off: nothing but loopback.',
+      'on: only hosts that a rule allows can be reached. record: ags asks you about all other hosts, and notes them for `ags net lock`. off: only loopback.',
     examples: ['on'],
     needsTrust: 'above your own',
   }),
@@ -53,29 +53,28 @@ const network = section({
     needsTrust: 'above your own',
   }),
   presets: list(words('the name of a built-in list'), 'names of built-in lists').meta({
-    description: 'Further built-in lists of hosts.',
+    description: 'Further built-in lists of rules.',
     examples: [['docker']],
     needsTrust: true,
   }),
   allow: list(words(RULE_WORDS), 'rules').meta({
     description:
-      'What may be reached: a host, `*.example.com` for all below it, with a port other than 443, with `http://` for port 80, or with methods and a path.',
+      'Hosts that may be reached: a name, `*.example.com` for all names below it, with a port other than 443, with `http://` for port 80, or with methods and a path.',
     examples: [['example.com', '*.example.com', 'example.com:8443', 'GET,HEAD api.example.com/v1/*']],
     needsTrust: true,
   }),
   deny: list(words(RULE_WORDS), 'rules').meta({
-    description: 'What may not. This wins over every `allow`, wherever it stands.',
+    description: 'Hosts that may not be reached. It wins over every `allow` in any file.',
     examples: [['gist.github.com']],
   }),
   addresses: list(words(WORDS.block), 'blocks of addresses').meta({
-    description:
-      'Private, loopback and other special addresses that allowed names may lead to. Without it they never do.',
+    description: 'Private, loopback and other special addresses that allowed names may resolve to. Default: none.',
     examples: [['10.1.0.0/16']],
     needsTrust: true,
   }),
   tcp: list(words(WORDS.grant), 'grants such as db=localhost:5432').meta({
     description:
-      'Single services, of any protocol: a name that exists inside, and the host and port that it leads to. The port inside is the same unless it is given.',
+      'Single TCP services: a name inside, and the host and port it leads to. The port inside is the same unless you give one.',
     examples: [['db=localhost:5432', 'cache:6380=10.0.0.5:6379']],
     needsTrust: true,
   }),
@@ -84,30 +83,30 @@ const network = section({
     'ports such as 3000 or "8080:3000"',
   ).meta({
     description:
-      'Ports of the sandbox that your own loopback has too, as port or outside:inside. If the port is taken, another is chosen and said.',
+      'Ports of the sandbox to publish on your loopback, as port or outside:inside. If a port is in use, ags picks another and prints it.',
     examples: [[3000, '8080:3000']],
     needsTrust: true,
   }),
   upstream: list(
     section({
-      proxy: words(WORDS.proxy).meta({ description: 'http:// or socks5://, with host and port.' }),
-      auth: source.meta({ description: 'Where "user:password" is kept: one of these.' }).optional(),
+      proxy: words(WORDS.proxy).meta({ description: 'The proxy, as http:// or socks5:// with host and port.' }),
+      auth: source.meta({ description: 'Where "user:password" is stored: one of these.' }).optional(),
       hosts: list(words('a host or *.suffix'), 'hosts')
-        .meta({ description: 'Only for these hosts. Without it for all.', examples: [['*.corp']] })
+        .meta({ description: 'Use it only for these hosts. Default: all.', examples: [['*.corp']] })
         .optional(),
       resolve: z.enum(['here', 'there'], { error: 'here or there' }).optional().meta({
         description:
-          'Who looks names up: here (and the address is checked), or there, by the proxy, for names that only it knows.',
+          'Where names are resolved: here (ags checks the address), or there, by the proxy, for names that only it knows.',
       }),
     }),
     'entries such as - proxy: socks5://proxy.corp:1080',
   ).meta({
-    description: 'Proxies to go through. The first that has the host is used.',
+    description: 'Proxies for outgoing connections. ags uses the first one that matches the host.',
     examples: [[{ proxy: 'socks5://proxy.corp:1080', hosts: ['*.corp'], resolve: 'there' }]],
     needsTrust: true,
   }),
   dns: list(words(WORDS.server), 'addresses of name servers').meta({
-    description: 'Name servers to ask instead of those of this machine. A sandbox itself never asks any.',
+    description: 'Name servers to use in place of those of this machine. A sandbox itself never queries one.',
     examples: [['127.0.0.1:53']],
     needsTrust: true,
   }),
@@ -116,9 +115,9 @@ const network = section({
     examples: [60],
   }),
   limits: section({
-    connections: count(1, 65_535).meta({ description: 'Connections open at one time.', examples: [512] }),
-    perSecond: count(1, 100_000).meta({ description: 'New connections in a second, on average.', examples: [200] }),
-    bytesOut: bytes(SIZE_OR_NONE, WORDS.sizeOrNone).meta({ description: 'Sent out in all.', examples: ['10g'] }),
+    connections: count(1, 65_535).meta({ description: 'Open connections at the same time.', examples: [512] }),
+    perSecond: count(1, 100_000).meta({ description: 'New connections per second, on average.', examples: [200] }),
+    bytesOut: bytes(SIZE_OR_NONE, WORDS.sizeOrNone).meta({ description: 'Total bytes sent.', examples: ['10g'] }),
   })
     .partial()
     .meta({ description: 'How much a sandbox may use of the network.', needsTrust: 'above your own' }),
@@ -130,59 +129,59 @@ const network = section({
 
 const secrets = list(
   section({
-    name: text(SECRET_NAME, WORDS.secretName).meta({ description: 'What messages call it.' }),
+    name: text(SECRET_NAME, WORDS.secretName).meta({ description: 'Its name in messages.' }),
     host: words('the host that it is for').meta({
-      description: 'The one host that it is sent to, with a port if it is not 443. It has to be allowed as well.',
+      description: 'The one host that receives it, with a port if it is not 443. A rule must allow the host as well.',
     }),
     header: text(HEADER, WORDS.header)
       .optional()
-      .meta({ description: 'The one header it stands in: `authorization`.' }),
+      .meta({ description: 'The one header that carries it, for example `authorization`.' }),
     send: text(SEND, WORDS.send).optional().meta({
       description:
-        'Set the header to this on every request, with {} for the value. Without it, only the placeholder is replaced.',
+        'Set the header to this on every request, with {} for the value. Default: only replace the placeholder.',
     }),
     env: text(ENV_NAME, WORDS.envName).optional().meta({
-      description: 'The variable inside that holds a placeholder for it.',
+      description: 'The variable inside that holds its placeholder.',
     }),
     endpoint: text(ENV_NAME, WORDS.envName).optional().meta({
-      description: 'The variable inside that holds the URL of an endpoint on loopback that leads to the host.',
+      description: 'The variable inside that holds the URL of a loopback endpoint for the host.',
     }),
-    from: source.meta({ description: 'Where the value is kept, outside: one of these.' }),
+    from: source.meta({ description: 'Where the value is stored on this machine: one of these.' }),
   }),
   'secrets, each with name, host and from',
 ).meta({
   description:
-    'Tokens that programs inside use without seeing them: they have a placeholder, and the value takes its place on the way to one host, in one header.',
+    'Tokens that programs inside use without seeing them. Programs have a placeholder; the gateway replaces it with the value, for one host and in one header.',
   examples: [[{ name: 'github', host: 'api.github.com', env: 'GITHUB_TOKEN', from: { env: 'GITHUB_TOKEN' } }]],
   needsTrust: true,
 });
 
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
-    description: 'The uid inside when ags is run by root. Any other caller keeps their own uid. Never 0.',
+    description: 'The user ID inside when root runs ags. Other users keep their own ID. Never 0.',
     examples: [1001],
     needsTrust: true,
   }),
   backend: z.enum(BACKENDS, { error: WORDS.backend }).meta({
     description:
-      'What builds sandboxes: native (bubblewrap), docker or podman (containers), or auto (the first of these that is there).',
+      'How sandboxes are built: native (bubblewrap), docker or podman (containers), or auto (the first of these that works here).',
     examples: ['docker'],
     needsTrust: true,
   }),
   image: text(IMAGE, WORDS.image).meta({
     description:
-      'The image whose programs a sandbox has in place of those of this machine, with a container backend. `devcontainer`: the one that .devcontainer/devcontainer.json names. `none`: no image. See `ags image --help`.',
+      'With a container backend: the image that provides the programs, in place of this machine. `devcontainer`: the image of .devcontainer/devcontainer.json. `none`: no image. See `ags image --help`.',
     examples: ['debian:12'],
     needsTrust: true,
   }),
   dockerfile: text(BELOW, WORDS.dockerfile).meta({
     description:
-      'A Dockerfile of the project, which `ags image build` makes the image from. It counts more than an `image` beside it.',
+      'A Dockerfile of the project from which `ags image build` builds the image. It takes precedence over `image`.',
     examples: ['.ags/Dockerfile'],
     needsTrust: true,
   }),
   runtime: text(RUNTIME, WORDS.runtime).meta({
-    description: 'Another runtime of the engine for the container of a sandbox, for example runsc (gVisor).',
+    description: 'Another container runtime of the engine, for example runsc (gVisor).',
     examples: ['runsc'],
     needsTrust: true,
   }),
@@ -190,7 +189,7 @@ export const ConfigFile = section({
   compose,
   workspace: z.enum(WORKSPACES, { error: WORDS.workspace }).meta({
     description:
-      "How a sandbox gets its own copy of the project's files: overlay (copy-on-write, ready at once), copy (a real copy, slower and larger), or auto (overlay where the kernel allows it, else copy).",
+      "How a sandbox gets its own copy of the project's files: overlay (copy-on-write, ready at once), copy (a full copy, slower and larger), or auto (overlay where the kernel allows it, otherwise copy).",
     examples: ['auto'],
   }),
   tools: section({
@@ -203,7 +202,7 @@ export const ConfigFile = section({
       text(BELOW, 'a path relative to your home, such as .local/share/tool'),
       'paths relative to your home',
     ).meta({
-      description: 'Further directories or files of your home to show, relative to it.',
+      description: 'Further directories or files of your home to show inside, relative to it.',
       examples: [['.local/share/my-tool']],
       needsTrust: true,
     }),
@@ -211,14 +210,14 @@ export const ConfigFile = section({
       text(BELOW, 'a path relative to your home, such as .cargo/registry'),
       'paths relative to your home',
     ).meta({
-      description: 'Entries not to show, with all that is below them. This wins over every `add`.',
+      description: 'Entries to leave out, with everything below them. It wins over every `add`.',
       examples: [['.cargo/registry']],
     }),
   })
     .partial()
     .meta({
       description:
-        'Tool directories of your home that are visible inside, read-only. The rest of your home does not exist there.',
+        'Tool directories of your home that are visible inside, read-only. The rest of your home does not exist inside.',
     }),
   mounts: list(
     section({
@@ -233,14 +232,14 @@ export const ConfigFile = section({
     needsTrust: true,
   }),
   etc: list(text(BELOW, 'a name below /etc, such as odbc.ini'), 'names below /etc').meta({
-    description: 'Further names below /etc to show, read-only. `*` stands for any part of a name.',
+    description: 'Further names below /etc to show, read-only. `*` matches any part of a name.',
     examples: [['odbc.ini']],
     needsTrust: true,
   }),
   env: section({
     pass: list(text(ENV_PASS, WORDS.envPass), 'names of variables').meta({
       description:
-        'Variables of your environment to hand on: names, or prefixes that end in `_*`. Nothing else of it is visible inside.',
+        'Variables of your environment to pass on: names, or prefixes that end in `_*`. All others are invisible inside.',
       examples: [['DATABASE_NAME', 'MYAPP_*']],
       needsTrust: true,
     }),
@@ -251,43 +250,42 @@ export const ConfigFile = section({
       .meta({ description: 'Variables to set inside. They win over `pass`.', examples: [{ LOG_LEVEL: 'debug' }] }),
   })
     .partial()
-    .meta({ description: 'The environment inside. It starts empty but for terminal, language and tool locations.' }),
+    .meta({ description: 'The environment inside. It starts with only terminal, language and tool locations.' }),
   hide: list(pattern, 'patterns').meta({
     description:
-      'Files of the project that must not exist inside, besides the built-in patterns for keys, `.env` files and the like.',
+      'Files of the project that must not exist inside, in addition to the built-in patterns for keys, `.env` files and similar.',
     examples: [['*.sqlite', 'customer-data/']],
   }),
   reveal: list(pattern, 'patterns').meta({
-    description: 'Hidden files of the project that may be seen after all.',
+    description: 'Hidden files of the project to show inside anyway.',
     examples: [['.env.test', 'certs/dev.pem']],
     needsTrust: true,
   }),
   limits: section({
-    processes: count(16, 4_194_304).meta({ description: 'Processes and threads at one time.', examples: [2048] }),
+    processes: count(16, 4_194_304).meta({ description: 'Processes and threads at the same time.', examples: [2048] }),
     memory: bytes(SHARE, WORDS.share).meta({
       description: "Memory of all processes together: a size, or a share of this machine's memory.",
       examples: ['4g'],
     }),
     openFiles: count(64, 1_048_576).meta({ description: 'Open files of one process.', examples: [65_536] }),
-    fileSize: bytes(SIZE, WORDS.size).meta({ description: 'Size of any one file that is written.', examples: ['20g'] }),
+    fileSize: bytes(SIZE, WORDS.size).meta({ description: 'Size of each written file.', examples: ['20g'] }),
     disk: bytes(SIZE, WORDS.size).meta({
-      description: 'Everything that a sandbox writes, in the project and in its home.',
+      description: 'Everything a sandbox writes, in the project and in its home.',
       examples: ['20g'],
     }),
     tmp: bytes(SIZE, WORDS.size).meta({ description: 'Size of /tmp, which lives in memory.', examples: ['1g'] }),
-    cpu: text(DURATION, WORDS.duration).meta({ description: 'CPU time of any one process.', examples: ['30m'] }),
+    cpu: text(DURATION, WORDS.duration).meta({ description: 'CPU time of each process.', examples: ['30m'] }),
     time: text(DURATION, WORDS.duration).meta({
-      description: 'Time from start to end; then the sandbox is ended.',
+      description: 'Time from start to end; the sandbox is stopped when it is over.',
       examples: ['2h'],
     }),
     cpus: z
       .union([text(CPUS, WORDS.cpus), z.number().min(0.1).max(9999)], { error: WORDS.cpus })
-      .meta({ description: 'How many processors all processes together may keep busy.', examples: ['1.5'] }),
+      .meta({ description: 'Number of processors that all processes together may use.', examples: ['1.5'] }),
   })
     .partial()
     .meta({
-      description:
-        'What a sandbox may use up. Sizes have k, m, g or t behind them (powers of 1024), times s, m, h or d.',
+      description: 'What a sandbox may use. Sizes end in k, m, g or t (powers of 1024), times in s, m, h or d.',
       needsTrust: 'above your own',
     }),
   kernel: section({
@@ -303,17 +301,17 @@ export const ConfigFile = section({
     }),
   })
     .partial()
-    .meta({ description: 'What programs may ask of the kernel.' }),
+    .meta({ description: 'Kernel features that programs may use.' }),
   network,
   secrets,
   hooks,
   gateway: section({
     listen: list(text(LISTEN, WORDS.listen), 'places to listen at').meta({
-      description: 'Where clients come to: `127.0.0.1:3128`, `[::1]:3128`, or `unix:/run/ags/gateway.sock`.',
+      description: 'Addresses for clients: `127.0.0.1:3128`, `[::1]:3128`, or `unix:/run/ags/gateway.sock`.',
       examples: [['127.0.0.1:3128']],
     }),
     admin: text(LISTEN, WORDS.listen).meta({
-      description: 'Where `/healthz` and `/metrics` are answered.',
+      description: 'The address of `/healthz` and `/metrics`.',
       examples: ['127.0.0.1:9180'],
     }),
     log: text(PLACE, WORDS.place).meta({
@@ -321,54 +319,53 @@ export const ConfigFile = section({
       examples: ['/var/log/ags/network.jsonl'],
     }),
     tokenFile: text(PLACE, WORDS.place).meta({
-      description:
-        'A file with what clients have to give as the password of the proxy. Needed where others than this machine can connect.',
+      description: 'A file with the proxy password that clients must send. Required if other machines can connect.',
       examples: ['/run/secrets/gateway-token'],
     }),
   })
     .partial()
-    .meta({ description: 'For `ags gateway` alone: a gateway that runs on its own.' }),
+    .meta({ description: 'Only for `ags gateway`, a gateway that runs as its own program.' }),
   setup: section({
     run: list(words('a command'), 'commands').meta({
       description:
-        'Commands for `sh -c`, run one after the other in a sandbox over the base commit, with the network rules of the project and without its secrets. What they add (never what git tracks) is there when an agent starts.',
+        'Commands for `sh -c`, run one after the other in a sandbox over the base commit, with the network rules of the project and without its secrets. Agents start with the files they add (never files that git tracks).',
       examples: [['npm ci']],
     }),
     inputs: list(pattern, 'patterns').meta({
       description:
-        'Files of the base commit that decide what comes out: the commands run again when one of them has changed. Without it: the lockfiles and manifests of the usual package managers.',
+        'Files of the base commit that the result depends on: the commands run again when one of them changes. Default: the lockfiles and manifests of common package managers.',
       examples: [['package-lock.json', 'tools/versions.txt']],
     }),
     timeout: text(DURATION, WORDS.duration).meta({
-      description: 'How long all commands together may take.',
+      description: 'Time limit of all commands together.',
       examples: ['30m'],
     }),
   })
     .partial()
     .meta({
       description:
-        'What the workspace of an agent needs besides the files of its commit, made once and shared, read-only, by all tasks after it. A list alone is short for `run`: `setup: [npm ci]`.',
+        'Prepares the workspaces of agents: its result is made once and shared, read-only, by all later tasks. A list is short for `run`: `setup: [npm ci]`.',
     }),
   tasks: section({
     agent: words('the name of an agent').meta({
-      description: 'The agent that `ags start` uses unless told otherwise.',
+      description: 'The default agent of `ags start`.',
       examples: ['claude'],
     }),
-    model: words('the name of a model').meta({ description: 'The model that it is told to use.', examples: ['opus'] }),
+    model: words('the name of a model').meta({ description: 'The model of the agent.', examples: ['opus'] }),
     parallel: count(1, 64).meta({
-      description: 'How many agents run at once; further ones wait their turn.',
+      description: 'Number of agents that run at once; further tasks wait.',
       examples: [4],
       needsTrust: 'above your own',
     }),
     time: text(DURATION, WORDS.duration).meta({
-      description: 'How long a turn of an agent may take.',
+      description: 'Time limit of each turn of an agent.',
       examples: ['2h'],
     }),
     cost: z
       .number({ error: 'an amount in dollars' })
       .positive({ error: 'an amount in dollars' })
-      .meta({ description: 'How much a task may cost, in dollars, where the agent knows.', examples: [5] }),
-    turns: count(1, 100_000).meta({ description: 'How many steps an agent may take.', examples: [200] }),
+      .meta({ description: 'Cost limit of a task in dollars, if the agent reports its cost.', examples: [5] }),
+    turns: count(1, 100_000).meta({ description: 'Number of steps an agent may take.', examples: [200] }),
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
@@ -376,21 +373,21 @@ export const ConfigFile = section({
   checks,
   merge: section({
     check: flag.meta({
-      description: 'Nothing is merged unless the checks have passed for exactly what is merged.',
+      description: 'Refuse every merge unless the checks have passed for exactly its result.',
       examples: [true],
     }),
   })
     .partial()
-    .meta({ description: 'How changes of agents come onto your branches.' }),
+    .meta({ description: 'How changes of agents get onto your branches.' }),
   review: section({
     risky: list(pattern, 'patterns').meta({
       description:
-        'Further files that run on your machine once they are taken: the review never takes them unless they are named.',
+        'Further files that can run on your machine once you accept them. A review accepts them only if you name them.',
       examples: [['scripts/', 'deploy/*.sh']],
     }),
   })
     .partial()
-    .meta({ description: 'How changes are looked at.' }),
+    .meta({ description: 'How changes are reviewed.' }),
 })
   .partial()
   .meta({ title: 'ags.yaml', description: 'Configuration of ags, for a project (ags.yaml) or a user (config.yaml).' });

@@ -1,16 +1,17 @@
-// protocol/config/docker.ts: Docker inside sandboxes, as it is written: `docker: true`, or keys.
+// protocol/config/docker.ts: the key `docker`, for nested Docker: `docker: true`, or keys.
 import { flag, list, section, text } from './forms.ts';
 import { REGISTRY, WORDS } from './words.ts';
 
 export const docker = section({
   enabled: flag.meta({
-    description: 'An engine of its own for each task: `docker build`, `run`, compose and Testcontainers work inside.',
+    description:
+      'Give each task a private Docker daemon: `docker build`, `run`, compose and Testcontainers work inside.',
     examples: [true],
     needsTrust: true,
   }),
   registries: list(text(REGISTRY, WORDS.registry), 'registries such as ghcr.io').meta({
     description:
-      'Registries beside docker.io that images may come from. With `=` and an address: where it is really asked, a mirror of your own.',
+      'Registries besides docker.io that images may come from. With `=` and a URL, ags uses that mirror in place of the registry.',
     examples: [['ghcr.io', 'docker.io=https://mirror.corp']],
     needsTrust: true,
   }),
@@ -18,5 +19,5 @@ export const docker = section({
   .partial()
   .meta({
     description:
-      'Docker inside sandboxes, apart from the engine of this machine ([isolated-docker.md](isolated-docker.md)). `docker: true` is short for `enabled`.',
+      'Docker inside sandboxes; the Docker daemon of this machine is never exposed ([nested-docker.md](../containers/nested-docker.md)). `docker: true` is short for `enabled`.',
   });

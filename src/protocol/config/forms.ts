@@ -1,4 +1,4 @@
-// protocol/config/forms.ts: what keys of the configuration are made of. `error` says what was expected, in words.
+// protocol/config/forms.ts: building blocks of the configuration schema. `error` names the expected value, in words.
 import { z } from 'zod';
 import { PATTERN, WORDS } from './words.ts';
 

@@ -1,4 +1,4 @@
-// protocol/config/hooks.ts: the part of the configuration about hooks.
+// protocol/config/hooks.ts: the key `hooks`.
 import { z } from 'zod';
 import { flag, list, section, text, words } from './forms.ts';
 import { HOOK_TIME, WORDS } from './words.ts';
@@ -14,7 +14,7 @@ const hookList = (when: string) =>
         .meta({ description: 'A program with its arguments as a list, or a text for `sh -c`.' }),
       timeout: text(HOOK_TIME, WORDS.hookTime)
         .optional()
-        .meta({ description: 'How long it may take; longer is a no.', examples: ['10s'] }),
+        .meta({ description: 'Time limit; a hook that exceeds it refuses.', examples: ['10s'] }),
       inside: flag.optional().meta({
         description:
           'Run it in the sandbox, in the project, instead of on this machine. The agent can interfere there.',
@@ -24,21 +24,21 @@ const hookList = (when: string) =>
   ).meta({ description: when, examples: [[{ run: ['my-check', '--strict'] }]], needsTrust: 'on this machine' });
 
 const HOOK_WORDS = {
-  'pre-any': 'Asked before whatever an agent does.',
-  'pre-bash': 'Asked before every command.',
-  'pre-writes': 'Asked before a file is written.',
-  'post-writes': 'Run after a file was written; a no is shown to the agent.',
-  'post-stop': 'Run when the agent says that it is done; a no sends it back to work.',
+  'pre-any': 'Runs before every action of an agent.',
+  'pre-bash': 'Runs before every command.',
+  'pre-writes': 'Runs before a file is written.',
+  'post-writes': 'Runs after a file was written; the agent sees a refusal.',
+  'post-stop': 'Runs when the agent reports that it is done; a refusal sends it back to work.',
 } as const satisfies Record<HookPoint, string>;
 
 export const hooks = section({
   use: list(z.enum(READY_HOOKS, { error: WORDS.readyHook }), `names: ${WORDS.readyHook}`).meta({
     description:
-      'Hooks that come with ags. log: every action, in a file of the task. protect-branches: no push to main, master or release/*. no-secrets: no keys in files. format: the formatter of the project, after writes.',
+      'Hooks that come with ags. log: writes every action to a file of the task. protect-branches: refuses pushes to main, master and release/*. no-secrets: refuses keys in files. format: runs the formatter of the project after writes.',
     examples: [['log', 'protect-branches', 'no-secrets']],
   }),
   timeout: text(HOOK_TIME, WORDS.hookTime).meta({
-    description: 'How long a hook may take that says nothing else; longer is a no.',
+    description: 'Time limit of hooks without one of their own; a hook that exceeds it refuses.',
     examples: ['10s'],
   }),
   ...(Object.fromEntries(HOOK_POINTS.map((point) => [point, hookList(HOOK_WORDS[point])])) as Record<
@@ -49,5 +49,5 @@ export const hooks = section({
   .partial()
   .meta({
     description:
-      'Programs that are asked about what agents do: JSON on their standard input; exit 0 allows, 2 refuses, anything else refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
+      'Programs that approve or refuse actions of agents. They read JSON from standard input; exit status 0 allows, 2 refuses, and any other refuses as well. Executable files in .ags/hooks/ are hooks too. See `ags help hooks`.',
   });

@@ -1,5 +1,5 @@
-// protocol/config/words.ts: what single values of the configuration look like, apart from the schema: flags are checked
-// against the same words on a path where zod, which takes longer to load than a sandbox to start, must not be imported.
+// protocol/config/words.ts: patterns and descriptions of single values. They are apart from the schema because flags are checked
+// with them too, in commands that must not load zod: it takes longer to load than a sandbox takes to start.
 
 export const WORDS = {
   size: 'a size such as 512m or 4g',
@@ -46,25 +46,25 @@ export const DURATION = /^(none|(?=\d)(\d+d)?(\d+h)?(\d+m)?(\d+s)?)$/;
 export const CPUS = /^(none|\d{1,4}(\.\d{1,2})?)$/;
 export const BACKENDS = ['auto', 'native', 'docker', 'podman'] as const;
 export const WORKSPACES = ['auto', 'overlay', 'copy'] as const;
-/** As engines name images: never an option, a path or a command. */
+/** An image name as engines write it: never an option, a path or a command. */
 export const IMAGE = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}$/;
 export const RUNTIME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** A host, perhaps with a port, and perhaps with the address that is asked in its place. */
+/** A host, optionally with a port, and optionally with the URL of its mirror. */
 export const REGISTRY =
   /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?(?:=https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?)?$/;
 export const PLACE = /^(~\/|\/)/;
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export const ENV_PASS = /^[A-Za-z_]([A-Za-z0-9_]*|[A-Za-z0-9_]*_\*)$|^_\*$/;
-// What takes back a pattern would show a hidden file, without any trust: that is what `reveal` is for.
+// A negated pattern would reveal a hidden file without `ags trust`; `reveal` is the key for that.
 export const PATTERN = /^[^!]/;
-/** Relative, and not able to climb out: no name in it is empty, "." or "..". */
+/** A relative path that stays below its root: no name in it is empty, "." or "..". */
 export const BELOW = /^(?!\.{0,2}(\/|$))[^/]+(\/(?!\.{0,2}(\/|$))[^/]+)*\/?$/;
 export const SECRET_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
-/** What it comes to is checked where all layers are. */
+/** The range is checked after all layers are merged. */
 export const HOOK_TIME = /^(?=\d)(\d{1,3}m)?(\d{1,3}s)?$/;
-/** Of a service or a profile, as compose has them. */
+/** A service or profile name, as compose allows it. */
 export const COMPOSE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
-/** A host name inside, so one label. */
+/** A host name inside, hence a single label. */
 export const SERVICE_NAME = /^(?!localhost$|sandbox$)[a-z][a-z0-9-]{0,30}$/;
 export const SERVICE_WORD = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;

@@ -1,19 +1,21 @@
-// run/network/open-gateway.ts: put the gateway of a run together. Loaded when somebody first comes to a door.
+// run/network/open-gateway.ts: assembles the gateway of a run. Loaded on the first connection to a listener.
+import type { NetworkEvent } from '../../protocol/event.ts';
 import { networkInterfaces } from 'node:os';
 import type { Decision, NetworkPolicy, NetworkRule, SecretRule, UpstreamProxy } from '../../protocol/network.ts';
 import { expandRules } from '../../config/network/presets.ts';
 import type { DialUpstream } from '../../gateway/dial/dial.ts';
-import { createGateway, type BoundSecret, type Gateway, type GatewayInput } from '../../gateway/gateway.ts';
+import { createGateway, type Gateway, type GatewayInput } from '../../gateway/gateway.ts';
+import type { BoundSecret } from '../../gateway/values.ts';
 import type { Post } from '../../gateway/dial/post.ts';
 import type { WayOut } from '../../gateway/dial/way-out.ts';
 import { readValue } from '../../gateway/values.ts';
 import { findAsker } from '../../sandbox/watch/connection-owner.ts';
 import { appendEvent } from '../../store/events.ts';
 import { networkLogFile, openNetworkLog } from '../../store/network-log.ts';
-import type { Loaded, RunNetworkInput } from './run-network.ts';
+import type { Loaded, RunNetworkInput } from './network-input.ts';
 import type { TaskSecrets } from './secrets.ts';
 import { splitPem, systemBundle } from './system-bundle.ts';
-import type { World } from '../host-context.ts';
+import type { HostContext } from '../host-context.ts';
 
 export async function startGateway(
   input: RunNetworkInput,
@@ -23,19 +25,19 @@ export async function startGateway(
     readonly onDecision: (decision: Decision) => void;
   },
 ): Promise<Loaded> {
-  const { world } = input;
+  const { context } = input;
   const policy = input.config.network;
   const { events } = input;
   const emit =
     typeof events === 'string'
-      ? (event: { type: string }) => void appendEvent(events, { ...event, task: input.id, at: world.now() })
+      ? (event: NetworkEvent) => appendEvent(events, { task: input.id, at: context.now() }, event)
       : events;
-  const log = openNetworkLog(networkLogFile(world.stateDir, input.id, input.startedAtMs), {
+  const log = openNetworkLog(networkLogFile(context.stateDir, input.id, input.startedAtMs), {
     task: input.id,
     project: input.project,
     startedAt: new Date(input.startedAtMs).toISOString(),
   });
-  const gateway = await assembleGateway(world, input.secrets, {
+  const gateway = await assembleGateway(context, input.secrets, {
     run: input.id,
     policy,
     rules: effectiveRules(policy, run.live()),
@@ -55,7 +57,7 @@ export async function startGateway(
     onAsk({ host, port, program }) {
       emit({ type: 'network.asked', host, port, ...(program === undefined ? {} : { program }) });
       input.notice(
-        `Network: ${host}:${port} is asked for. Answer with: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
+        `Network: the sandbox asks for ${host}:${port}. Allow it: ags allow ${host}${port === 443 ? '' : `:${port}`}`,
       );
     },
     who: (peerPort) => {
@@ -71,7 +73,7 @@ export async function startGateway(
       gateway.close();
       log.close();
       const trouble = log.trouble();
-      if (trouble !== null) input.notice(`The log of the network could not be written (${trouble}).`);
+      if (trouble !== null) input.notice(`The network log could not be written (${trouble}).`);
     },
   };
 }
@@ -80,17 +82,17 @@ export function effectiveRules(policy: NetworkPolicy, live: readonly NetworkRule
   return [...expandRules(policy), ...live];
 }
 
-/** What every gateway has of this machine and its user: values of secrets, upstream proxies, authorities, own addresses. */
+/** Adds what every gateway takes from this machine and its user: secret values, upstream proxies, authorities, own addresses. */
 export async function assembleGateway(
-  world: World,
+  context: HostContext,
   secrets: TaskSecrets,
   more: Omit<GatewayInput, 'secrets' | 'upstreams' | 'authority' | 'roots' | 'ownAddresses' | 'now'>,
 ): Promise<Gateway> {
-  const upstreams = await readUpstreams(world, more.policy.upstreams);
-  const roots = trustedRoots(world);
+  const upstreams = await readUpstreams(context, more.policy.upstreams);
+  const roots = trustedRoots(context);
   return createGateway({
     ...more,
-    secrets: await bindSecrets(world, secrets, postFor(world, more.policy)),
+    secrets: await bindSecrets(context, secrets, postFor(context, more.policy)),
     upstreams,
     authority: secrets.authority,
     roots,
@@ -99,29 +101,29 @@ export async function assembleGateway(
   });
 }
 
-/** For what we fetch ourselves. */
-export async function wayOut(world: World, policy: NetworkPolicy, granted: readonly string[]): Promise<WayOut> {
+/** For downloads of ags itself. */
+export async function wayOut(context: HostContext, policy: NetworkPolicy, granted: readonly string[]): Promise<WayOut> {
   const { createWayOut } = await import('../../gateway/dial/way-out.ts');
-  const upstreams = await readUpstreams(world, policy.upstreams);
-  return createWayOut({ policy, upstreams, roots: trustedRoots(world), ownAddresses, granted });
+  const upstreams = await readUpstreams(context, policy.upstreams);
+  return createWayOut({ policy, upstreams, roots: trustedRoots(context), ownAddresses, granted });
 }
 
-/** For requests of our own. */
-function postFor(world: World, policy: NetworkPolicy): Post {
+/** For requests of ags itself. */
+function postFor(context: HostContext, policy: NetworkPolicy): Post {
   return async (url, body) => {
     const { createPost } = await import('../../gateway/dial/post.ts');
-    const upstreams = await readUpstreams(world, policy.upstreams);
-    return createPost({ policy, upstreams, roots: trustedRoots(world), ownAddresses })(url, body);
+    const upstreams = await readUpstreams(context, policy.upstreams);
+    return createPost({ policy, upstreams, roots: trustedRoots(context), ownAddresses })(url, body);
   };
 }
 
-/** Before a sandbox starts: throws what its gateway would have to say about this secret later. An expired log-in is renewed. */
-export async function checkSecret(world: World, policy: NetworkPolicy, { from }: SecretRule): Promise<void> {
-  const { value, renew } = await valueOf(from, world, postFor(world, policy));
+/** Before a sandbox starts: throws the error that its gateway would meet with this secret later. Renews an expired sign-in. */
+export async function checkSecret(context: HostContext, policy: NetworkPolicy, { from }: SecretRule): Promise<void> {
+  const { value, renew } = await valueOf(from, context, postFor(context, policy));
   if (value === '') await renew?.();
 }
 
-async function bindSecrets(world: World, secrets: TaskSecrets, post: Post): Promise<BoundSecret[]> {
+async function bindSecrets(context: HostContext, secrets: TaskSecrets, post: Post): Promise<BoundSecret[]> {
   return Promise.all(
     secrets.rules.map(async (rule) => ({
       name: rule.name,
@@ -131,26 +133,26 @@ async function bindSecrets(world: World, secrets: TaskSecrets, post: Post): Prom
       send: rule.send,
       viaEndpoint: rule.endpoint !== null,
       placeholder: secrets.placeholders.get(rule.name) ?? '',
-      ...(await valueOf(rule.from, world, post)),
+      ...(await valueOf(rule.from, context, post)),
     })),
   );
 }
 
 async function valueOf(
   from: SecretRule['from'],
-  world: World,
+  context: HostContext,
   post: Post,
 ): Promise<Pick<BoundSecret, 'value' | 'renew'>> {
-  if (!('login' in from)) return { value: await readValue(from, world) };
+  if (!('login' in from)) return { value: await readValue(from, context) };
   const { currentToken } = await import('./token-refresh.ts');
-  return { value: '', renew: () => currentToken(from, { post, now: () => world.now().getTime() }) };
+  return { value: '', renew: () => currentToken(from, { post, now: () => context.now().getTime() }) };
 }
 
-async function readUpstreams(world: World, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
+async function readUpstreams(context: HostContext, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
   return Promise.all(
     upstreams.map(async ({ auth, ...proxy }) => ({
       ...proxy,
-      auth: auth === null ? null : await readValue(auth, world),
+      auth: auth === null ? null : await readValue(auth, context),
     })),
   );
 }
@@ -159,7 +161,7 @@ function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
-function trustedRoots(world: World): () => readonly string[] {
+function trustedRoots(context: HostContext): () => readonly string[] {
   let roots: readonly string[] | null = null;
-  return () => (roots ??= splitPem(systemBundle(world)));
+  return () => (roots ??= splitPem(systemBundle(context)));
 }

@@ -1,26 +1,26 @@
-// run/network/plan-network.ts: what a sandbox gets so that its programs find the gateway without special care: doors on its loopback,
-// variables, and, where TLS is ended for them, an authority to trust. Pure but for the placeholders, which are random.
-// Invariant: nothing in here is a secret; a placeholder stands for each.
+// run/network/plan-network.ts: how programs in a sandbox find the gateway without configuration: listeners on its loopback,
+// variables, and, where the gateway ends TLS, an authority to trust. Pure except for the random placeholders.
+// Invariant: nothing here is a secret; each has a placeholder.
 import type { NetworkPolicy, SecretRule, TcpGrant } from '../../protocol/network.ts';
-import type { Door, SandboxSpec } from '../../protocol/spec.ts';
+import type { Listener, SandboxSpec } from '../../protocol/spec.ts';
 import type { EffectiveConfig } from '../../config/effective.ts';
 import type { Neighbour } from '../planned-services.ts';
-import type { TaskSecrets, Trust } from './secrets.ts';
-import type { World } from '../host-context.ts';
+import { NO_SECRETS, planTrust, prepareSecrets, type TaskSecrets, type Trust } from './secrets.ts';
+import type { HostContext } from '../host-context.ts';
 
-/** Where the proxy and the endpoints are, inside. */
+/** Ports of the proxy and the endpoints inside. */
 export const PROXY_PORT = 3128;
 export const ENDPOINT_PORT = 3129;
-/** Where an agent's own hooks ask ours. */
+/** Port at which an agent's own hooks ask those of ags. */
 export const HOOKS_PORT = 3130;
-/** Where an engine of the task's own is found: the port that clients expect. */
+/** Port of nested Docker: the one that clients expect. */
 export const DOCKER_PORT = 2375;
 
 export interface PlacedGrant {
   readonly grant: TcpGrant;
   readonly address: string;
-  /** The door it comes through: its own, or the one that has its port on every address. */
-  readonly door: string;
+  /** Its listener: its own, or the one that has its port on every address. */
+  readonly listener: string;
 }
 
 export interface NetworkPlan {
@@ -30,16 +30,15 @@ export interface NetworkPlan {
   readonly resolvConf: string;
 }
 
-/** All that a run knows of its network before it starts. */
+/** The network of a run before it starts. */
 export interface PlannedNetwork extends NetworkPlan {
   readonly secrets: TaskSecrets;
   readonly files: Trust['files'];
 }
 
 const NOTHING: Trust = { files: [], env: {}, java: [] };
-export const NO_SECRETS: TaskSecrets = { rules: [], placeholders: new Map(), authority: null };
 
-/** Of a sandbox that reaches nobody. */
+/** The network of a sandbox that reaches nothing. */
 export const OFFLINE: PlannedNetwork = {
   spec: { kind: 'loopback' },
   grants: [],
@@ -49,19 +48,19 @@ export const OFFLINE: PlannedNetwork = {
   files: [],
 };
 
-/** `possible`: where nobody but bwrap may make a network namespace, a sandbox has none but its loopback. */
+/** `possible` is false where only bwrap may create namespaces: a sandbox then has only loopback. */
 export async function prepareNetwork(
-  world: World,
+  context: HostContext,
   config: Pick<EffectiveConfig, 'network' | 'secrets' | 'docker'>,
   possible: boolean,
   beside: readonly Neighbour[] = [],
 ): Promise<PlannedNetwork> {
-  const planned = await prepareGateway(world, config, possible, beside);
+  const planned = await prepareGateway(context, config, possible, beside);
   return possible && config.docker.enabled ? withDocker(planned) : planned;
 }
 
 async function prepareGateway(
-  world: World,
+  context: HostContext,
   { network, secrets }: Pick<EffectiveConfig, 'network' | 'secrets'>,
   possible: boolean,
   beside: readonly Neighbour[],
@@ -69,9 +68,8 @@ async function prepareGateway(
   if (!possible || network.mode === 'off') return OFFLINE;
   if (secrets.length === 0 && network.rules.length === 0)
     return { ...planNetwork(network, [], new Map(), NOTHING, beside), secrets: NO_SECRETS, files: [] };
-  const { planTrust, prepareSecrets } = await import('./secrets.ts');
-  const prepared = await prepareSecrets(network, secrets, world.now);
-  const trust = await planTrust(prepared.authority, world);
+  const prepared = await prepareSecrets(network, secrets, context.now);
+  const trust = await planTrust(prepared.authority, context);
   return {
     ...planNetwork(network, secrets, prepared.placeholders, trust, beside),
     secrets: prepared,
@@ -79,13 +77,13 @@ async function prepareGateway(
   };
 }
 
-/** A door to the engine, and, as its containers publish ports, more doors while the sandbox runs. */
+/** Adds a listener for nested Docker; published ports of its containers become listeners while the sandbox runs. */
 function withDocker(planned: PlannedNetwork): PlannedNetwork {
-  const doors = planned.spec.kind === 'gateway' ? planned.spec.doors : [];
-  const door: Door = { name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT };
+  const listeners = planned.spec.kind === 'gateway' ? planned.spec.listeners : [];
+  const listener: Listener = { name: 'docker', protocol: 'tcp', address: '127.0.0.1', port: DOCKER_PORT };
   return {
     ...planned,
-    spec: { kind: 'gateway', doors: [...doors, door], reach: true },
+    spec: { kind: 'gateway', listeners: [...listeners, listener], reach: true },
     env: withEngine(planned.env),
   };
 }
@@ -104,7 +102,7 @@ function planNetwork(
   beside: readonly Neighbour[],
 ): NetworkPlan {
   const grants = placeGrants(policy.tcp);
-  const doors: Door[] = [
+  const listeners: Listener[] = [
     { name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: PROXY_PORT },
     { name: 'tls', protocol: 'tcp', address: '0.0.0.0', port: 443 },
     { name: 'web', protocol: 'tcp', address: '0.0.0.0', port: 80 },
@@ -113,11 +111,16 @@ function planNetwork(
       ? [{ name: 'endpoint', protocol: 'tcp', address: '127.0.0.1', port: ENDPOINT_PORT } as const]
       : []),
     ...grants
-      .filter(({ door }) => door.startsWith('tcp '))
-      .map(({ grant, address, door }): Door => ({ name: door, protocol: 'tcp', address, port: grant.port })),
+      .filter(({ listener }) => listener.startsWith('tcp '))
+      .map(({ grant, address, listener }): Listener => ({
+        name: listener,
+        protocol: 'tcp',
+        address,
+        port: grant.port,
+      })),
   ];
   return {
-    spec: { kind: 'gateway', doors, reach: policy.publish.length > 0 },
+    spec: { kind: 'gateway', listeners, reach: policy.publish.length > 0 },
     grants,
     env: {
       ...proxyEnvironment(
@@ -135,7 +138,7 @@ function planNetwork(
 const OURS: readonly number[] = [PROXY_PORT, ENDPOINT_PORT, HOOKS_PORT, DOCKER_PORT];
 const EVERYWHERE: Readonly<Record<number, string>> = { 443: 'tls', 80: 'web' };
 
-/** The first with a port has it on 127.0.0.1 too; others are found by their names. */
+/** The first grant with a port also has it on 127.0.0.1; others are reached by their names. */
 function placeGrants(grants: readonly TcpGrant[]): PlacedGrant[] {
   const taken = new Set(OURS);
   return grants.map((grant, i) => {
@@ -144,20 +147,20 @@ function placeGrants(grants: readonly TcpGrant[]): PlacedGrant[] {
     return {
       grant,
       address: first ? '127.0.0.1' : `127.0.1.${i + 1}`,
-      door: EVERYWHERE[grant.port] ?? `tcp ${grant.name}`,
+      listener: EVERYWHERE[grant.port] ?? `tcp ${grant.name}`,
     };
   });
 }
 
 /**
- * With what finds an engine inside. Docker's older clients know one kind of proxy under the name that is left out, and refuse to work
- * with any other.
+ * Adds the variables for nested Docker and removes all_proxy: Docker's older clients accept only SOCKS in it, and refuse to work with
+ * any other proxy.
  */
 export function withEngine(env: Readonly<Record<string, string>>): Record<string, string> {
   return {
     ...withoutNames(env, ['all_proxy', 'ALL_PROXY']),
     DOCKER_HOST: `tcp://127.0.0.1:${DOCKER_PORT}`,
-    // It cleans up after tests, by an image of its own and the engine's socket. Here everything goes with the engine.
+    // Ryuk cleans up after tests with its own image and the engine's socket. Here everything ends with nested Docker.
     TESTCONTAINERS_RYUK_DISABLED: 'true',
   };
 }
@@ -177,11 +180,11 @@ export function proxyEnvironment(
     ...Object.fromEntries([
       ...both('http_proxy', proxy),
       ...both('https_proxy', proxy),
-      // Not socks5h: libraries without SOCKS refuse to work at all if they find it here.
+      // Not socks5h: libraries without SOCKS support fail if they find it here.
       ...both('all_proxy', proxy),
       ...both('no_proxy', direct.join(',')),
     ]),
-    // Node from 22.15 and 24 on; older ones find their way by the names.
+    // Node from 22.15 and 24 on; older versions connect through the synthetic names.
     NODE_USE_ENV_PROXY: '1',
     YARN_HTTP_PROXY: proxy,
     YARN_HTTPS_PROXY: proxy,

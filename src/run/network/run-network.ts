@@ -1,27 +1,23 @@
-// run/network/run-network.ts: the network of one run while it runs: doors to the gateway, its log, published ports, and rules that are
-// added meanwhile.
-// Invariant: a door leads to the gateway or nowhere. The gateway is loaded when somebody comes to a door, so a command that
-// needs no network does not pay for it.
+// run/network/run-network.ts: the network of one run while it runs: listeners, gateway, log, published ports, and added rules.
+// Invariant: a listener leads to the gateway or nowhere. The gateway is loaded on the first connection, so a command that needs no
+// network does not pay for it.
 import type { Socket as Datagrams } from 'node:dgram';
 import { createServer, type Server, type Socket } from 'node:net';
 import { SERVER_PORT, type Decision, type NetworkRule } from '../../protocol/network.ts';
-import type { Gateway, GatewayDoor, Origin } from '../../gateway/gateway.ts';
+import type { GatewayListener, Origin } from '../../gateway/gateway.ts';
 import type { Sandbox } from '../../sandbox/backend.ts';
-import type { EffectiveConfig } from '../../config/effective.ts';
 import { joinSockets } from '../../lib/stream/join-sockets.ts';
-import type { InnerDocker } from '../../nested-docker/nested-docker.ts';
+import type { Loaded, RunNetworkInput } from './network-input.ts';
 import type { PlacedGrant } from './plan-network.ts';
 import { serveNames } from './serve-names.ts';
-import type { TaskSecrets } from './secrets.ts';
-import type { World } from '../host-context.ts';
 
 export interface RunNetwork extends AsyncDisposable {
-  onDoor(name: string, handle: Server | Datagrams): void;
-  /** The sandbox runs: what connects to it from outside may come. */
+  onListener(name: string, handle: Server | Datagrams): void;
+  /** Call when the sandbox runs: connections from outside are accepted from now on. */
   started(sandbox: Sandbox): void;
-  /** What the control socket asks. */
+  /** Answers a request of the control socket. */
   answer(request: unknown): Promise<unknown>;
-  /** Hosts that were refused, most often asked for first. */
+  /** Refused hosts, the most frequent first. */
   denied(): readonly DeniedHost[];
 }
 
@@ -29,34 +25,6 @@ export interface DeniedHost {
   readonly host: string;
   readonly port: number;
   readonly count: number;
-}
-
-export interface RunNetworkInput {
-  readonly world: World;
-  readonly id: string;
-  readonly startedAtMs: number;
-  readonly project: string;
-  /** The file of the task's events, or whoever holds it. */
-  readonly events: string | ((event: { readonly type: string; readonly [field: string]: unknown }) => void);
-  readonly onDecision?: (decision: Decision) => void;
-  readonly config: Pick<EffectiveConfig, 'network' | 'docker' | 'limits'>;
-  /** The task's engine, which its services may be in; null: it has none. */
-  readonly docker: InnerDocker | null;
-  readonly grants: readonly PlacedGrant[];
-  readonly secrets: TaskSecrets;
-  readonly notice: (text: string) => void;
-  /** null: it has none. */
-  readonly services: ServiceDoors | null;
-}
-
-/** Services beside the sandbox, as its doors know them. */
-export interface ServiceDoors {
-  /** Takes whoever came to the door of a service; false: it is none. */
-  enter(socket: Socket): boolean;
-  /** Where each is, inside. */
-  readonly addresses: ReadonlyMap<string, string>;
-  /** From now on what turns out to be there has its doors in this sandbox. */
-  started(sandbox: Sandbox): void;
 }
 
 export function openRunNetwork(input: RunNetworkInput): RunNetwork {
@@ -83,11 +51,11 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
     });
     return loading;
   };
-  const enter = (door: GatewayDoor, socket: Socket, from: Origin = 'sandbox'): void => {
-    if (loaded !== null) return loaded.gateway.enter(door, socket, from);
+  const enter = (listener: GatewayListener, socket: Socket, from: Origin = 'sandbox'): void => {
+    if (loaded !== null) return loaded.gateway.enter(listener, socket, from);
     socket.on('error', () => undefined);
     load().then(
-      ({ gateway }) => gateway.enter(door, socket, from),
+      ({ gateway }) => gateway.enter(listener, socket, from),
       (error: unknown) => {
         input.notice(`The gateway could not be started, so there is no network: ${String((error as Error).message)}`);
         socket.destroy();
@@ -102,13 +70,13 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
       answerName: (question) => answerName(question, 'containers'),
     });
   return {
-    onDoor(name, handle) {
+    onListener(name, handle) {
       if (name === 'names') return serveNames(handle as Datagrams, (question) => answerName(question, 'sandbox'));
       if (name === 'docker') return void (handle as Server).on('connection', (socket: Socket) => docker?.enter(socket));
       (handle as Server).on('connection', (socket: Socket) => {
         if (input.services?.enter(socket) === true) return;
         if (name.startsWith('service ')) return void socket.destroy();
-        enter(doorOf(name, socket, input.grants), socket);
+        enter(listenerOf(name, socket, input.grants), socket);
       });
     },
     started(sandbox) {
@@ -145,17 +113,10 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
   };
 }
 
-export interface Loaded {
-  readonly gateway: Gateway;
-  /** The live rules have changed. */
-  refresh(): void;
-  close(): void;
-}
-
-/** Two doors have their port on every address: a grant with that port comes through them as well. */
-function doorOf(name: string, socket: Socket, grants: readonly PlacedGrant[]): GatewayDoor {
+/** Two listeners have their port on every address: a grant with that port comes through them as well. */
+function listenerOf(name: string, socket: Socket, grants: readonly PlacedGrant[]): GatewayListener {
   if (name === 'proxy' || name === 'endpoint') return { kind: name };
-  const placed = grants.find(({ door, address }) => door === name && address === socket.localAddress);
+  const placed = grants.find(({ listener, address }) => listener === name && address === socket.localAddress);
   if (placed !== undefined) return { kind: 'tcp', grant: placed.grant };
   return { kind: name === 'tls' ? 'tls' : 'web' };
 }
@@ -164,7 +125,7 @@ interface Published {
   close(): void;
 }
 
-/** On the user's loopback only: nobody else on the network may look at what an agent serves. */
+/** Listens only on the user's loopback: no other machine may see what an agent serves. */
 function publish(sandbox: Sandbox, inside: number, outside: number, notice: (text: string) => void): Published {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -173,7 +134,7 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
     socket.on('close', () => open.delete(socket));
     sandbox.connect(inside).then(
       (inner) => joinSockets(socket, inner),
-      // As near to a refusal as an accepted connection comes: an end alone leaves some clients waiting for an answer.
+      // An accepted connection can only be reset; a regular end leaves some clients waiting for an answer.
       () => socket.resetAndDestroy(),
     );
   });
@@ -188,7 +149,7 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
     if (!server.listening && !taken) server.listen(0, '127.0.0.1', tell);
     taken = true;
   });
-  // Whoever looks for our page there, while nobody serves it, would show its session to an agent.
+  // A browser that looks for the ags page there while `ags serve` is not running would send its session to an agent.
   server.listen(outside === SERVER_PORT ? 0 : outside, '127.0.0.1', tell);
   return {
     close() {

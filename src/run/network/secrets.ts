@@ -1,19 +1,21 @@
-// run/network/secrets.ts: what the sandbox of a run has in place of secrets, and the authority it trusts where the gateway ends TLS.
-// Invariant: values are read when the gateway needs them, stay in this process and reach neither file, command line nor log.
+// run/network/secrets.ts: the placeholders that a sandbox has in place of secrets, and the authority it trusts where the
+// gateway ends TLS.
+// Invariant: values are read when the gateway needs them, and stay in this process: in no file, command line or log.
 import { isNarrow } from '../../protocol/network-rule.ts';
 import type { NetworkPolicy, SecretRule } from '../../protocol/network.ts';
 import type { Authority } from '../../gateway/intercept/certificate.ts';
-import { NO_SECRETS } from './plan-network.ts';
-import type { World } from '../host-context.ts';
+import type { HostContext } from '../host-context.ts';
 
 export interface TaskSecrets {
   readonly rules: readonly SecretRule[];
-  /** By the name of the secret. */
+  /** Keyed by the name of the secret. */
   readonly placeholders: ReadonlyMap<string, string>;
   readonly authority: Authority | null;
 }
 
-/** Requests are looked into only where a rule speaks of methods or paths, or a secret has to be put in. */
+export const NO_SECRETS: TaskSecrets = { rules: [], placeholders: new Map(), authority: null };
+
+/** The gateway reads requests only where a rule names methods or paths, or a secret has to be inserted. */
 function needsAuthority(policy: NetworkPolicy, secrets: readonly SecretRule[]): boolean {
   if (policy.mode === 'off') return false;
   return secrets.some(({ endpoint }) => endpoint === null) || policy.rules.some(isNarrow);
@@ -41,7 +43,7 @@ export async function prepareSecrets(
 }
 
 const INSIDE = { ca: '/run/ags/ca.pem', bundle: '/run/ags/ca-bundle.pem', java: '/run/ags/java.jks' } as const;
-/** It protects nothing: certificates are no secret. Java asks for one all the same. */
+/** Certificates are not secret, so it protects nothing; Java requires one. */
 const JAVA_PASSWORD = 'changeit';
 
 export interface Trust {
@@ -50,19 +52,19 @@ export interface Trust {
   readonly java: readonly string[];
 }
 
-/** What programs inside need to believe the authority of their sandbox. */
-export async function planTrust(authority: Authority | null, world: Pick<World, 'env'>): Promise<Trust> {
+/** Files, variables and Java options that make programs inside trust the sandbox's authority. */
+export async function planTrust(authority: Authority | null, context: Pick<HostContext, 'env'>): Promise<Trust> {
   if (authority === null) return { files: [], env: {}, java: [] };
   const { combinedBundle, javaTrustOptions, javaTrustStore, trustEnvironment } =
     await import('../../gateway/intercept/trust-store.ts');
   const { bundleInside, systemBundle } = await import('./system-bundle.ts');
   const store = bundleInside();
-  const bundle = combinedBundle(systemBundle(world), authority.certificatePem);
+  const bundle = combinedBundle(systemBundle(context), authority.certificatePem);
   return {
     files: [
       { to: INSIDE.ca, content: authority.certificatePem, binary: false },
       { to: INSIDE.bundle, content: bundle, binary: false },
-      // For programs that ask no variable, such as wget.
+      // For programs that read no variable, such as wget.
       ...(store === null ? [] : [{ to: store, content: bundle, binary: false }]),
       { to: INSIDE.java, content: javaTrustStore([bundle], JAVA_PASSWORD).toString('latin1'), binary: true },
     ],

@@ -1,15 +1,15 @@
-// run/network/serve-names.ts: a door at which names are asked for.
+// run/network/serve-names.ts: answers DNS queries at a listener.
 import type { Socket as Datagrams } from 'node:dgram';
 
-/** null: no answer. Who gets none asks again. */
-export function serveNames(door: Datagrams, answer: (question: Buffer) => Promise<Buffer | null>): void {
-  door.on('message', (question, peer) => {
+/** null: no answer; the client asks again. */
+export function serveNames(listener: Datagrams, answer: (question: Buffer) => Promise<Buffer | null>): void {
+  listener.on('message', (question, peer) => {
     answer(question)
       .then((said) => {
-        if (said !== null) door.send(said, peer.port, peer.address, () => undefined);
+        if (said !== null) listener.send(said, peer.port, peer.address, () => undefined);
       })
-      // Also of a door that was closed while the answer was looked for.
+      // The listener may have been closed before the answer was ready.
       .catch(() => undefined);
   });
-  door.on('error', () => undefined);
+  listener.on('error', () => undefined);
 }

@@ -1,6 +1,6 @@
-// run/network/system-bundle.ts: whom this machine, and its user, trust to say who is who.
+// run/network/system-bundle.ts: the certificate authorities that this machine and its user trust.
 import { readFileSync, realpathSync, statSync } from 'node:fs';
-import type { World } from '../host-context.ts';
+import type { HostContext } from '../host-context.ts';
 
 const BUNDLES = [
   '/etc/ssl/certs/ca-certificates.crt',
@@ -9,14 +9,16 @@ const BUNDLES = [
   '/etc/ssl/cert.pem',
 ];
 
-/** The authorities of this machine's own store, and those of the user's own choice. */
-export function systemBundle(world: Pick<World, 'env'>): string {
-  const own = [world.env['SSL_CERT_FILE'], world.env['NODE_EXTRA_CA_CERTS']].flatMap((path) => readIfThere(path) ?? []);
+/** The authorities of this machine's store, and those that the user added. */
+export function systemBundle(context: Pick<HostContext, 'env'>): string {
+  const own = [context.env['SSL_CERT_FILE'], context.env['NODE_EXTRA_CA_CERTS']].flatMap(
+    (path) => readIfThere(path) ?? [],
+  );
   const system = BUNDLES.map(readIfThere).find((text) => text !== undefined);
   return [...(system === undefined ? [] : [system]), ...own].join('\n');
 }
 
-/** Where a sandbox of this machine has that store: its /etc is a copy of ours. null: it has none there. */
+/** The path of that store inside: a sandbox's /etc is a copy of the host's. null: it has none there. */
 export function bundleInside(): string | null {
   const found = BUNDLES.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
   const real = found === undefined ? '' : realpathSync(found);

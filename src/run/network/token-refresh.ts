@@ -1,6 +1,6 @@
-// run/network/token-refresh.ts: the present token of a log-in, renewed when it is about to expire.
-// Invariants: a refresh token is used by one process at a time, under a lock, and never twice: whoever waited for the lock looks
-// at what is stored first. A new pair is on the disk before anybody uses it. No message holds a token, or what a server said.
+// run/network/token-refresh.ts: the current token of a sign-in, renewed shortly before it expires.
+// Invariants: one process at a time uses a refresh token, under a lock, and never twice: after waiting for the lock, the
+// stored tokens are read again. A new pair is on the disk before it is used. No message contains a token or text of a server.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../../protocol/errors.ts';
 import type { LoginSource, TokenRefresh } from '../../protocol/network.ts';
@@ -11,11 +11,11 @@ import { readTokens, writeTokens, type Tokens } from '../../store/credentials.ts
 export interface RefreshDeps {
   readonly post: Post;
   now(): number;
-  /** Between two tries; for tests. */
+  /** Pause between two tries; for tests. */
   readonly pauseMs?: number;
 }
 
-/** Renewed this long before its end, so that no request of a sandbox meets a token that expires on its way. */
+/** A token is renewed this long before its end, so that none expires during a request. */
 const EARLY_MS = 5 * 60_000;
 const LOCK_WAIT_MS = 120_000;
 const TRIES = 3;
@@ -40,7 +40,7 @@ async function renewUnderLock(source: LoginSource, deps: RefreshDeps): Promise<s
   for (;;) {
     using lock = tryLock(`${source.login}.lock`);
     const tokens = read(source);
-    // Somebody else may have done it meanwhile, or found out that it cannot be done.
+    // Another process may have renewed it meanwhile, or learned that it cannot be renewed.
     if (!isDue(tokens, deps.now())) return tokens.access;
     if (!isRenewable(source, tokens)) return ifValid(source, tokens, deps.now());
     if (lock !== null) return await renew(source, tokens, deps);
@@ -56,7 +56,7 @@ async function renew(source: LoginSource, tokens: Tokens, deps: RefreshDeps): Pr
     const answer = await deps.post(refresh.url, bodyOf(refresh, tokens.refresh));
     const fresh = answer?.status === 200 ? readAnswer(answer.text, tokens.refresh, deps.now()) : null;
     if (fresh !== null) {
-      // Nothing may stand between the answer and this: a pair that is lost here is lost for good.
+      // Write before anything else: a pair that is lost here is lost for good.
       writeTokens(source.login, fresh);
       return fresh.access;
     }
@@ -76,7 +76,7 @@ async function renew(source: LoginSource, tokens: Tokens, deps: RefreshDeps): Pr
   );
 }
 
-/** The server knows the token and does not want it. Anything else may be different in a moment. */
+/** The server rejected the token. Any other failure may be temporary. */
 function isFinal(status: number): boolean {
   return status === 400 || status === 401 || status === 403;
 }
@@ -88,7 +88,7 @@ function bodyOf(refresh: TokenRefresh, token: string): { type: string; text: str
     : { type: 'application/x-www-form-urlencoded', text: new URLSearchParams(fields).toString() };
 }
 
-/** null: that is no answer to what was asked. */
+/** null: not a valid answer. */
 function readAnswer(text: string, old: string, now: number): Tokens | null {
   let answer: { access_token?: unknown; refresh_token?: unknown; expires_in?: unknown };
   try {
@@ -102,14 +102,14 @@ function readAnswer(text: string, old: string, now: number): Tokens | null {
   return {
     access,
     refresh: isToken(next) ? next : old,
-    // Without a word on it: an hour, as most servers have it; a token that is never renewed would end in the middle of a task.
+    // Without a lifetime, assume an hour, as most servers use: a token that is never renewed would expire in the middle of a task.
     expiresAtMs: now + Math.min(lasts ?? 3600, MOST_SECONDS) * 1000,
   };
 }
 
 const MOST_SECONDS = 366 * 86_400;
 
-/** What a header may hold. */
+/** A text that a header may hold. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 16_384 && /^[\x21-\x7e]+$/.test(value);
 }

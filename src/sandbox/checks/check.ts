@@ -1,17 +1,17 @@
-// sandbox/checks/check.ts: one question of `ags doctor`. A check is a value in a table; to ask more, add a value.
-// Invariant: whatever is not in order comes with the command that puts it right.
+// sandbox/checks/check.ts: one check of `ags doctor`. A check is a value in a table; to add one, add a value.
+// Invariant: every problem comes with the command that fixes it.
 
 export type Finding =
   | { readonly status: 'ok'; readonly message: string }
-  /** Works, but could be better. */
+  /** It works, but could be better. */
   | { readonly status: 'note'; readonly message: string; readonly fix: string }
-  /** `ags exec` does not work until this is put right. */
+  /** `ags exec` does not work until this is fixed. */
   | { readonly status: 'missing'; readonly message: string; readonly fix: string };
 
 export interface Check<Facts> {
   readonly id: string;
   readonly group: string;
-  /** null: the question does not arise here. */
+  /** null: the check does not apply here. */
   readonly run: (facts: Facts) => Finding | null | Promise<Finding | null>;
 }
 

@@ -1,14 +1,14 @@
-// sandbox/checks/evidence.ts: what a test sandbox is asked from inside, and what its answers must be.
-// Invariant: each protection is judged by its effect inside, not by the argument that asks for it; an answer that is not there
-// counts as a protection that is not there.
+// sandbox/checks/evidence.ts: the script that a test sandbox runs inside, and the answers that it must give.
+// Invariant: each protection is judged by its effect inside, not by the option that requests it. A missing answer counts as a missing
+// protection.
 import { readlinkSync } from 'node:fs';
 
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
 type NamespaceName = (typeof NAMESPACES)[number];
 
 /**
- * For sh, with the project as its directory; the arguments are paths that must not exist. It only ever tries to write in what
- * belongs to the sandbox alone: were a protection missing, the test must not be what does the damage.
+ * A script for sh in the project's directory; its arguments are paths that must not exist. It tries to write only where the sandbox alone
+ * is affected: if a protection is missing, the test must do no damage.
  */
 export const INSIDE = `
 tail -n +1 /proc/self/status /proc/self/limits /proc/net/dev /proc/self/mountinfo
@@ -22,7 +22,7 @@ echo '==> workspace <=='
 echo '==> end <=='
 `;
 
-/** Without the filter: then only the kernel's own limit can refuse, and it says so in its own words. */
+/** For a sandbox without the filter: only the kernel's own limit can refuse, with its own message. */
 export const WITHOUT_FILTER = 'echo inside; unshare --user true 2>&1 && echo allowed';
 export const REFUSED_BY_LIMIT = /No space left on device/;
 
@@ -32,14 +32,14 @@ export interface Expected {
   readonly limits: readonly string[];
   /** Mount points that must be read-only. */
   readonly readOnly: readonly string[];
-  /** The namespaces of the caller, none of which the sandbox may share. */
+  /** The caller's namespaces; the sandbox must share none of them. */
   readonly outside: Readonly<Partial<Record<NamespaceName, string>>>;
 }
 
 export interface Evidence {
-  /** Protections that were not in force, each as a part of a sentence about the sandbox ("it ..."). */
+  /** Protections that were not in force, each as part of a sentence about the sandbox ("it ..."). */
   readonly lacking: readonly string[];
-  /** null: files could be changed, deleted and made again in the workspace. Otherwise what went wrong. */
+  /** null: files could be changed, deleted and created again in the workspace. Otherwise the error output. */
   readonly workspace: string | null;
 }
 
@@ -70,7 +70,7 @@ export function judge(report: string, expected: Expected): Evidence {
       ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].every((set) => /^0+$/.test(status(set))),
       'it kept capabilities',
     ],
-    // A session that began outside has no number inside.
+    // A session that was created outside has no ID inside.
     [/^[1-9]/.test(status('NSsid')), 'it belonged to the session of its caller'],
     [status('NoNewPrivs') === '1', 'it could gain new privileges'],
     [
@@ -99,7 +99,7 @@ export function ownNamespaces(): Record<NamespaceName, string> {
   >;
 }
 
-/** In the form that tail gives to several files. */
+/** Splits the output format that tail uses for several files. */
 function sections(report: string): (name: string) => string {
   const [, ...parts] = report.split(/^==> (.+) <==\n/m);
   return (name) => parts[parts.findIndex((part, i) => i % 2 === 0 && part === name) + 1] ?? '';
@@ -119,13 +119,13 @@ function isSet(limits: string, option: string): boolean {
   return new RegExp(`^Max ${LIMIT_ROWS[name]}\\s+${value}\\s`, 'm').test(limits);
 }
 
-/** The last mount at a place is the one that counts. mountinfo writes blanks and the like as octal numbers. */
+/** The last mount at a path counts. mountinfo writes blanks and similar characters in octal. */
 function isReadOnly(mountinfo: string, path: string): boolean {
   const escaped = path.replaceAll(/[ \t\n\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);
   const fields = mountinfo
     .split('\n')
     .map((line) => line.split(' '))
     .findLast((found) => found[4] === escaped);
-  // The mount, or the whole file system.
+  // Read-only is the mount, or the whole file system.
   return [fields?.[5], fields?.at(-1)].some((options) => options?.split(',').includes('ro') === true);
 }

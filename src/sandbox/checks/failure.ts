@@ -1,8 +1,8 @@
-// sandbox/checks/failure.ts: what unshare, mount, perl and bwrap print when they fail, as one plain sentence and one command.
-// Invariant: every failure has a sentence. A text nobody has seen before is shown as it is, never hidden behind a guess.
+// sandbox/checks/failure.ts: explains error messages of unshare, mount, perl and bwrap in one plain sentence and one command.
+// Invariant: every failure gets a sentence. An unknown message is shown as it is, never hidden behind a guess.
 import { basename, dirname } from 'node:path';
 import { visible } from '../../lib/sanitize.ts';
-import { installCommand } from './host.ts';
+import { installCommand } from '../programs.ts';
 import type { KernelFacts } from './kernel-facts.ts';
 
 type Cause =
@@ -54,11 +54,11 @@ export function engineFailed(said: string, engine: string): Problem {
   return {
     cause: 'unknown',
     message: `A test sandbox could not be started${line === '' ? '.' : `: ${line}`}`,
-    hint: `See what the engine says of itself: ${engine} info. Or use: --backend native`,
+    hint: `See the state of the engine: ${engine} info. Or use: --backend native`,
   };
 }
 
-/** `lacking`: parts of a sentence about the sandbox, "it ..."; `builder`: the program that was to build it. */
+/** `lacking`: parts of a sentence about the sandbox, "it ..."; `builder`: the program that built it. */
 export function unprotected(lacking: readonly string[], builder: string): Problem {
   const again = basename(builder) === 'bwrap' ? `: ${installCommand(['bubblewrap'])}` : ', or use: --backend native';
   return {
@@ -68,7 +68,7 @@ export function unprotected(lacking: readonly string[], builder: string): Proble
   };
 }
 
-/** The last thing a failed program said, fit to be shown. */
+/** The last line that a failed program printed, safe to show. */
 export function lastLine(stderr: string): string {
   return visible(
     stderr
@@ -79,10 +79,10 @@ export function lastLine(stderr: string): string {
   );
 }
 
-/** What the launcher says of a directory that it could not lay an overlay over. */
+/** The launcher's message for a directory that it could not mount through an overlay. */
 export const UNVEILED = /ags: (.+) cannot lie under an overlay/;
 
-// In this order: a text that tells more comes first.
+// Ordered: more specific messages come first.
 const CAUSES: readonly {
   readonly seen: RegExp;
   readonly explain: (context: FailureContext, match: RegExpExecArray) => Problem;
@@ -91,8 +91,8 @@ const CAUSES: readonly {
     seen: UNVEILED,
     explain: (_, [, path = '']) => ({
       cause: 'veil',
-      message: `${visible(path)} cannot lie under an overlay, without which the sockets in it could be spoken to.`,
-      hint: `If that does no harm, show it as it is: ags exec --mount ${visible(path)}, or "mounts" in your configuration`,
+      message: `${visible(path)} cannot be mounted through an overlay, so a sandbox could connect to the sockets in it.`,
+      hint: `If that is safe, mount it directly: ags exec --mount ${visible(path)}, or "mounts" in your configuration`,
     }),
   },
   {
@@ -160,7 +160,7 @@ const CAUSES: readonly {
     seen: /Unexpected capabilities but not setuid/,
     explain: () => ({
       cause: 'capabilities',
-      message: 'ags was started with capabilities of its own, with which bubblewrap refuses to work.',
+      message: 'ags was started with capabilities, and bubblewrap refuses to run with them.',
       hint: 'Start it without them: setpriv --inh-caps=-all --ambient-caps=-all ags doctor',
     }),
   },
@@ -168,7 +168,7 @@ const CAUSES: readonly {
     seen: /Can't mkdir parents for (\S+): Permission denied/,
     explain: (_, [, path = '']) => ({
       cause: 'parents',
-      message: `A directory above ${visible(path)} cannot be read by you, and bubblewrap needs to.`,
+      message: `You cannot read a directory above ${visible(path)}, which bubblewrap needs.`,
       hint: `See which: namei -l ${visible(dirname(path))}`,
     }),
   },
@@ -178,11 +178,11 @@ const CAUSES: readonly {
     explain: (_, [, file = '', why = '']) => ({
       cause: 'cgroup',
       message: `A sandbox cannot enter its control group (${visible(file)}: ${visible(why)}).`,
-      hint: 'See what is left of others, and remove it: ags cleanup',
+      hint: 'Remove leftovers of earlier runs: ags cleanup',
     }),
   },
   {
-    // The shell in front of the command, or bwrap itself.
+    // Printed by the shell in front of the command, or by bwrap itself.
     seen: /exec(?:vp|:) (\S+): (.+)/,
     explain: (_, [, path = '', why = '']) => ({
       cause: 'invisible',
@@ -202,7 +202,7 @@ const CAUSES: readonly {
     seen: /Resource temporarily unavailable|Cannot allocate memory|Cannot fork|Too many open files/,
     explain: (_, [what = '']) => ({
       cause: 'exhausted',
-      message: `This machine has nothing left to start a sandbox with (${what.toLowerCase()}).`,
+      message: `This machine has no resources left to start a sandbox (${what.toLowerCase()}).`,
       hint: 'See what is running, and end some of it: ps -u $(id -un) --sort=-rss | head',
     }),
   },
@@ -211,7 +211,7 @@ const CAUSES: readonly {
 function tooManyNamespaces({ facts }: FailureContext): Problem {
   const max = facts.maxUserNamespaces;
   if (max === 0) return switchedOff('user.max_user_namespaces is 0', 'user.max_user_namespaces=15000');
-  // The most there is to set: then it is not this limit that was reached, but one around us.
+  // At its maximum this limit was not reached; a limit of an enclosing container was.
   if (max === null || max >= 2 ** 31 - 1) {
     return {
       cause: 'namespaces',
@@ -241,7 +241,7 @@ function namespacesRefused(context: FailureContext): Problem {
   if (facts.apparmorRestricts) return apparmor(context);
   return {
     cause: 'namespaces',
-    message: 'This machine does not allow user namespaces to you, and every sandbox needs one.',
+    message: 'This machine does not allow you to create user namespaces, which every sandbox needs.',
     hint: 'See which rule forbids them: sudo dmesg | tail; sysctl -a --pattern userns',
   };
 }
@@ -255,7 +255,7 @@ function namespacesPowerless(context: FailureContext): Problem {
     : 'See what it says: sudo dmesg | tail';
   return {
     cause: 'namespaces',
-    message: `${where} lets a user namespace be made, but gives no rights in it, so no sandbox can be set up.`,
+    message: `${where} allows user namespaces but gives no rights in them, so no sandbox can be set up.`,
     hint,
   };
 }
@@ -268,9 +268,9 @@ function switchedOff(why: string, setting: string): Problem {
   };
 }
 
-/** ags never writes the profile itself: that a program may have user namespaces is for the machine's owner to say. */
+/** ags never writes the profile itself: the machine's owner decides which program may have user namespaces. */
 export function apparmor({ facts, programs }: FailureContext): Problem {
-  // Two profiles for one program exclude each other.
+  // Two profiles for one program conflict.
   const needed = facts.bwrapProfile ? [programs.unshare] : [programs.bwrap, programs.unshare];
   const lines = [
     'abi <abi/4.0>,',
@@ -289,7 +289,7 @@ function notMapped({ facts }: FailureContext, [, path = '', why = '']: RegExpExe
     return {
       cause: 'id-map',
       message:
-        'You are root only inside a container, and such a root may not show files under another owner (id-mapped mounts), as a sandbox of root needs.',
+        'You are root only inside a container, which does not allow ID-mapped mounts; a sandbox of root needs them.',
       hint: "Run ags as an ordinary user of the container: su <user> -c 'ags doctor'",
     };
   }

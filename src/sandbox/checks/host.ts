@@ -1,5 +1,5 @@
-// sandbox/checks/host.ts: what the native backend needs from this machine, or the sentence that says what is missing.
-import { accessSync, constants, existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+// sandbox/checks/host.ts: finds what a backend needs from this machine, or reports what is missing.
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import { isWithin } from '../../lib/files.ts';
@@ -8,9 +8,11 @@ import { run } from '../../lib/process/process.ts';
 import { chooseCgroup, type CgroupPlan } from '../watch/cgroup-plan.ts';
 import type { LimitHost } from '../watch/limits.ts';
 import { seccompArch } from '../spec/seccomp.ts';
+import { findProgram, programMissing } from '../programs.ts';
+import { PROGRAM_DIRS } from '../programs.ts';
 
 export interface NativeHost {
-  /** What builds sandboxes here; null: bubblewrap. */
+  /** The engine that builds sandboxes; null: bubblewrap. */
   readonly engine: Engine | null;
   readonly arch: 'x64' | 'arm64';
   readonly programs: Readonly<Record<ProgramName, string>>;
@@ -20,7 +22,6 @@ export interface NativeHost {
 
 type ProgramName = 'bwrap' | 'perl' | 'unshare' | 'setsid' | 'prlimit';
 const NEEDED: readonly ProgramName[] = ['bwrap', 'perl', 'unshare', 'setsid', 'prlimit'];
-const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/run/current-system/sw/bin'];
 
 export async function inspectHost(input: {
   platform: string;
@@ -53,7 +54,7 @@ export async function inspectHost(input: {
     cgroupPlan,
     limitHost: {
       memoryBytes: input.memoryBytes,
-      // Without a user namespace of its own, the limit of processes that each process has would count all of the user's.
+      // Without its own user namespace, the per-process limit would count all processes of the user.
       kernel: engine === null || engine.rootless ? input.kernel : '0',
       procLimits: readFileSync('/proc/self/limits', 'utf8'),
       cgroup: cgroupPlan,
@@ -62,7 +63,7 @@ export async function inspectHost(input: {
   };
 }
 
-/** An engine of root's counts processes and memory by itself. One without root can, where the user's service manager can. */
+/** A rootful engine limits processes and memory itself. A rootless one can if the user's service manager can. */
 async function planCgroup(
   input: { readonly uid: number; readonly runtimeDir: string; readonly cacheDir: string },
   engine: Engine | null,
@@ -79,38 +80,10 @@ async function planCgroup(
   if (engine === null || chosen.kind === 'none') return chosen;
   return chosen.kind === 'scope'
     ? { kind: 'engine', holds: chosen.holds }
-    : { kind: 'none', why: 'without a service manager of this user the engine cannot make one' };
+    : { kind: 'none', why: 'the engine needs a service manager of this user to create one' };
 }
 
-/** Never looked up in the user's PATH, which may lead through a project. */
-export function findProgram(name: string, dirs: readonly string[] = PROGRAM_DIRS): string | null {
-  return dirs.map((dir) => join(dir, name)).find((path) => isExecutable(path)) ?? null;
-}
-
-export function programMissing(names: readonly string[]): AgsError {
-  const packages = [
-    ...new Set(names.map((name) => (name === 'bwrap' ? 'bubblewrap' : name === 'perl' ? 'perl' : 'util-linux'))),
-  ];
-  return new AgsError(
-    'backend.unavailable',
-    `The sandbox needs ${names.join(', ')}, which ${names.length === 1 ? 'is' : 'are'} not installed.`,
-    { hint: `Install: ${installCommand(packages)}` },
-  );
-}
-
-export function installCommand(packages: readonly string[]): string {
-  const managers: readonly (readonly [string, string])[] = [
-    ['apt-get', 'apt-get install -y'],
-    ['dnf', 'dnf install -y'],
-    ['pacman', 'pacman -S --noconfirm'],
-    ['zypper', 'zypper install -y'],
-    ['apk', 'apk add'],
-  ];
-  const found = managers.find(([program]) => findProgram(program) !== null)?.[1] ?? 'your package manager: install';
-  return `sudo ${found} ${packages.join(' ')}`;
-}
-
-/** A directory of the system that root's launcher mounts over in its own namespace; none of the sandbox's sources may lie below it. */
+/** A system directory that root's launcher mounts over in its own namespace; none of the sandbox's sources may lie below it. */
 export function chooseStage(sources: readonly string[]): string {
   const free = ['/mnt', '/media', '/srv', '/home', '/boot'].find(
     (dir) => existsSync(dir) && lstatSync(dir).isDirectory() && !sources.some((path) => isWithin(path, dir)),
@@ -118,31 +91,22 @@ export function chooseStage(sources: readonly string[]): string {
   if (free === undefined)
     throw new AgsError(
       'backend.failed',
-      'No directory is left over which the sandbox could be staged (tried /mnt, /media, /srv, /home, /boot).',
+      'The sandbox needs an unused directory to mount over, and found none (tried /mnt, /media, /srv, /home, /boot).',
     );
   return free;
 }
 
 /**
- * The character device 0:0 by which overlayfs marks a deletion. Any user may make this one device. Where it cannot be made (in
- * a container's own overlay, or before Linux 5.8) no overlay works either: a copy needs none, and preparing an overlay fails.
+ * The character device 0:0, with which overlayfs marks a deletion. Any user may create it. Where that fails (in a container's own
+ * overlay, or before Linux 5.8) overlays do not work either: a copy needs none, and preparing an overlay fails.
  */
 export async function ensureWhiteout(stateDir: string): Promise<string> {
   const path = join(stateDir, 'whiteout');
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat?.isCharacterDevice() === true && stat.rdev === 0) return path;
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  // Only what is wrong: another process may just have made the right one.
+  // Only a wrong file is removed: another process may just have created the right one.
   if (stat !== undefined) rmSync(path, { force: true });
   await run(['mknod', path, 'c', '0', '0'], { env: { PATH: PROGRAM_DIRS.join(':') } });
   return path;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

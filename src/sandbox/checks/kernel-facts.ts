@@ -1,5 +1,5 @@
-// sandbox/checks/kernel-facts.ts: the switches of this kernel, and of a container around us, that decide whether a sandbox can
-// be had. Only looks. A file that is not there is a switch that this kernel does not have.
+// sandbox/checks/kernel-facts.ts: reads the kernel's settings, and those of a container around us, that decide whether sandboxes work. A
+// missing file is a setting that this kernel does not have.
 import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -15,11 +15,11 @@ export interface KernelFacts {
   /** dev.tty.legacy_tiocsti */
   readonly tiocsti: number | null;
   readonly seccompActions: readonly string[];
-  /** Security modules in force; empty where that cannot be read. */
+  /** Active security modules; empty if they cannot be read. */
   readonly securityModules: readonly string[];
-  /** We run in a container, or in a user namespace that somebody else made. */
+  /** We run in a container, or in a user namespace of another program. */
   readonly container: boolean;
-  /** Root here is not root of the machine. */
+  /** Root here is not the machine's root. */
   readonly inUserNamespace: boolean;
 }
 
@@ -42,7 +42,7 @@ export function readKernelFacts(root = '/'): KernelFacts {
 
 const CONTAINER_MARKS = ['.dockerenv', 'run/.containerenv', 'run/systemd/container'];
 
-/** By the number that statfs(2) gives; other file systems are named by that number. */
+/** Named by the type number of statfs(2); an unknown type shows its number. */
 export function fileSystemOf(path: string): string {
   const { type } = statfsSync(path);
   return FILE_SYSTEMS[type] ?? `a file system of type 0x${type.toString(16)}`;
@@ -82,7 +82,7 @@ function read(path: string): string | null {
   try {
     return readFileSync(path, 'latin1');
   } catch {
-    // Not there, or not for us to read: either way there is no answer.
+    // Missing or unreadable: there is no value.
     return null;
   }
 }

@@ -1,4 +1,4 @@
-// sandbox/checks/kernel.ts: what the kernel allows, and whether a complete sandbox really starts and holds.
+// sandbox/checks/kernel.ts: checks what the kernel allows, and whether a complete sandbox starts with all protections.
 import { AgsError } from '../../protocol/errors.ts';
 import { run } from '../../lib/process/process.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';
@@ -18,7 +18,7 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
       const tried = await facts.trial;
       if (tried?.problem?.cause === 'namespaces') return missing(tried.problem.message, tried.problem.hint);
       const { maxUserNamespaces: most, unprivilegedUserns } = facts.kernelFacts;
-      // Without a trial the switches have to do.
+      // Without a trial the kernel settings decide.
       if (tried === null && (most === 0 || unprivilegedUserns === 0))
         return refusal('No permissions to create a new namespace', facts);
       return ok(`User namespaces are allowed${most === null || most >= 2 ** 31 - 1 ? '' : ` (${most} at most)`}`);
@@ -73,10 +73,10 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
       const asked =
         perl === null ? null : await run([perl, '-e', 'print syscall(444, 0, 0, 1)'], { env: {}, timeoutMs: 2000 });
       const abi = Number(asked?.stdout.toString('latin1') ?? 'NaN');
-      if (abi > 0) return ok(`Landlock is there (ABI ${abi}); not needed yet`);
+      if (abi > 0) return ok(`Landlock is available (ABI ${abi}); not needed yet`);
       if (Number.isNaN(abi) && kernelFacts.securityModules.includes('landlock'))
-        return ok('Landlock is there; not needed yet');
-      return ok('Landlock is not there; not needed yet');
+        return ok('Landlock is available; not needed yet');
+      return ok('Landlock is not available; not needed yet');
     },
   },
   {
@@ -101,7 +101,7 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
       if (uid !== 0 || tried === null) return null;
       if (tried.problem?.cause === 'id-map') return missing(tried.problem.message, tried.problem.hint);
       return tried.problem === null
-        ? ok('You are root: your files belong to the user of the sandbox inside (id-mapped mounts), who is never root')
+        ? ok('You are root: inside, your files belong to the sandbox user, who is never root (ID-mapped mounts)')
         : null;
     },
   },
@@ -119,7 +119,7 @@ export const KERNEL_CHECKS: readonly Check<MachineFacts>[] = [
   },
 ];
 
-/** The sentence for what a program would say here. */
+/** The finding for a message that a program would print here. */
 function refusal(said: string, facts: MachineFacts): Finding {
   const { message, hint } = explainFailure(said, contextOf(facts));
   return missing(message, hint);

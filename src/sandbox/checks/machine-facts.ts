@@ -1,4 +1,4 @@
-// sandbox/checks/machine-facts.ts: what the checks of this folder know. What takes time is a promise, so that all run at once.
+// sandbox/checks/machine-facts.ts: the facts that the checks of this folder use. Slow facts are promises, so that all run in parallel.
 import type { AgsError } from '../../protocol/errors.ts';
 import type { Limits } from '../../protocol/spec.ts';
 import type { NativeHost } from './host.ts';
@@ -13,10 +13,10 @@ export interface MachineFacts {
   readonly uid: number;
   readonly stateDir: string;
   readonly kernelFacts: KernelFacts;
-  /** Looks where a sandbox would look, never in PATH. */
+  /** Searches the directories that a sandbox uses, never PATH. */
   readonly find: (program: string) => string | null;
   readonly host: Promise<NativeHost | AgsError>;
-  /** null: there was no host to try on. */
+  /** null: the host lacks what a trial needs. */
   readonly trial: Promise<{
     readonly problem: Problem | null;
     readonly overlay: { readonly works: boolean; readonly why: string };

@@ -1,9 +1,9 @@
-// sandbox/checks/overlay-reason.ts: why there is no copy-on-write workspace here, as half a sentence ("because ..."). Pure.
+// sandbox/checks/overlay-reason.ts: explains why copy-on-write workspaces do not work here, as half a sentence ("because ..."). Pure.
 import { visible } from '../../lib/sanitize.ts';
 import { lastLine } from './failure.ts';
 
 export interface OverlayFailure {
-  /** What mount, perl or the test inside the sandbox said. */
+  /** The output of mount, perl or the test inside the sandbox. */
   readonly said: string;
   readonly kernel: string;
   readonly stateDir: string;
@@ -14,7 +14,7 @@ export function explainOverlay(failure: OverlayFailure): string {
   return overlayReason(failure) ?? `an overlay does not work here (${placeOf(failure)}): ${lastLine(failure.said)}`;
 }
 
-/** What of this machine is in the way, and stays so. null: nothing that is known; the next one may work. */
+/** A permanent reason on this machine. null: no known one; the next attempt may work. */
 export function overlayReason(failure: OverlayFailure): string | null {
   const { said, kernel, fileSystem } = failure;
   const place = placeOf(failure);
@@ -22,11 +22,11 @@ export function overlayReason(failure: OverlayFailure): string | null {
     return 'this machine gives unshare, which has to mount the overlay, no rights in a user namespace';
   if (/unknown filesystem type|No such device/.test(said)) return 'this kernel has no overlayfs loaded';
   if (/permission denied|Operation not permitted/i.test(said) && isBefore(kernel, 5, 11))
-    return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let everybody)`;
+    return `Linux ${kernel} lets only root mount an overlay (5.11 and newer let every user)`;
   if (fileSystem === 'overlay')
     return `${place}, the file system of a container, and overlays cannot be stacked like that`;
   if (fileSystem === 'tmpfs' && isBefore(kernel, 6, 6))
-    return `${place}, which keeps the notes of an overlay only from Linux 6.6 on`;
+    return `${place}, which supports overlays only from Linux 6.6 on`;
   if (UNFIT.has(fileSystem)) return `${place}, on which an overlay cannot write`;
   return null;
 }
@@ -34,7 +34,7 @@ export function overlayReason(failure: OverlayFailure): string | null {
 const placeOf = ({ stateDir, fileSystem }: OverlayFailure): string =>
   `the state directory ${visible(stateDir)} is on ${fileSystem}`;
 
-/** The command, where one helps. */
+/** A command that helps. */
 export function overlayFix({ said }: { readonly said: string }): string {
   if (/unknown filesystem type|No such device|has no overlayfs/.test(said)) return 'Run: sudo modprobe overlay';
   return 'Put the state of ags on a local disk: export XDG_STATE_HOME=<directory on ext4, xfs or btrfs>';

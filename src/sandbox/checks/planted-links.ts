@@ -1,6 +1,6 @@
-// sandbox/checks/planted-links.ts: does this bubblewrap follow links that an agent could have planted (CVE-2026-87766)?
-// Older releases make mount points by walking through links into the old root, and so write outside of the sandbox.
-// The trial plays both sides in a directory of its own; nothing else can be reached by it.
+// sandbox/checks/planted-links.ts: tests whether this bubblewrap follows links that an agent could have planted (CVE-2026-87766). Older
+// releases follow links into the old root when they create mount points, and so write outside the sandbox. The trial plays both sides in
+// its own directory and can reach nothing else.
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeTree } from '../../lib/files.ts';
@@ -34,7 +34,7 @@ export async function followsPlantedLinks(bwrap: string, stateDir: string): Prom
       { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 5000 },
     );
     if (existsSync(join(victim, 'planted'))) return 'follows';
-    // A fixed bubblewrap either stops at the link or keeps it inside; one that cannot start at all tells nothing.
+    // A fixed bubblewrap stops at the link or keeps it inside; one that cannot start at all proves nothing.
     return tried.exitCode === 0 || /\.config|symlink|planted/i.test(tried.stderr) ? 'refuses' : 'unknown';
   } finally {
     removeTree(dir);

@@ -1,8 +1,8 @@
-// sandbox/checks/system.ts: the machine and the programs that a sandbox is made with.
+// sandbox/checks/system.ts: checks the machine and the programs that build a sandbox.
 import { statSync } from 'node:fs';
 import { run } from '../../lib/process/process.ts';
 import type { AgsError } from '../../protocol/errors.ts';
-import { installCommand, programMissing } from './host.ts';
+import { installCommand, programMissing } from '../programs.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';
 import type { MachineFacts } from './machine-facts.ts';
 import { isBefore } from './overlay-reason.ts';
@@ -25,7 +25,7 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
         return missing(`Linux ${kernel} is too old: 5.8 is needed, 5.14 recommended.`, NEWER_KERNEL);
       if (isBefore(kernel, 5, 14))
         return note(
-          `Linux ${kernel}: before 5.14 the processes of a sandbox cannot be counted apart from yours.`,
+          `Linux ${kernel}: before 5.14 the processes of a sandbox cannot be counted separately from yours.`,
           NEWER_KERNEL,
         );
       return ok(`Linux ${kernel}`);
@@ -59,7 +59,7 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
       const said = await run([bwrap, '--version'], { env: {}, timeoutMs: 5000 });
       const version = /(\d+\.\d+(\.\d+)?)/.exec(said.stdout.toString('utf8'))?.[1];
       const fix = `Install: ${installCommand(['bubblewrap'])}`;
-      if (version === undefined) return missing(`${bwrap} does not say which version it is.`, fix);
+      if (version === undefined) return missing(`${bwrap} does not report its version.`, fix);
       if (isBefore(version, 0, 8))
         return missing(`bubblewrap ${version} (${bwrap}) is too old: 0.8 or newer is needed.`, fix);
       if ((statSync(bwrap).mode & 0o4000) !== 0)
@@ -73,7 +73,7 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
   {
     id: 'bubblewrap-links',
     group: GROUP,
-    // After the trial, which makes the state directory.
+    // Runs after the trial, which creates the state directory.
     async run({ find, stateDir, trial }) {
       const bwrap = find('bwrap');
       const started = await trial;
@@ -98,7 +98,7 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
   },
 ];
 
-/** The finding that says the same as the error with which `ags exec` would end. */
+/** A finding with the message of the error with which `ags exec` would end. */
 export function sentence(error: AgsError): Finding {
   return missing(error.message, error.hint ?? 'See: ags doctor --json');
 }

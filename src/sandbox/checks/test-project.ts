@@ -1,8 +1,8 @@
-// sandbox/checks/test-project.ts: the small project over which a test sandbox is started, and whether it is still as it was.
+// sandbox/checks/test-project.ts: the small project of a test sandbox, and a check that the project is unchanged.
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** What the script in evidence.ts changes, deletes and must never see. */
+/** Files that the script in evidence.ts changes, deletes and must never see. */
 const FILES: Readonly<Record<string, string>> = {
   kept: 'as it was\n',
   gone: 'to be deleted\n',

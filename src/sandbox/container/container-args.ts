@@ -1,51 +1,57 @@
-// sandbox/container/container-args.ts: a SandboxSpec as command lines of an engine (docker, podman). Pure.
-// Invariant: protection is entirely determined by these lists, so every part of it stands here and nowhere else.
+// sandbox/container/container-args.ts: turns a SandboxSpec into command lines of an engine (docker, podman). Pure.
+// Invariant: these lists alone determine the protection, so every part of it is here and nowhere else.
+import { perlProgram } from '../../lib/perl.ts';
 import type { Limits } from '../../protocol/spec.ts';
 import { interpreterMount, rootArgs } from './container-image.ts';
 import { bindArgs, mountArgs, type MountInput } from './mounts.ts';
-import { FAR_GATE, GATE, HOLDER, MEETING_PLACE } from '../docker-scripts.ts';
 import { SYSTEM_DIRS } from '../spec/machine.ts';
 
 export interface ContainerInput extends Omit<MountInput, 'label'> {
   /** Names the containers of this one sandbox. */
   readonly name: string;
-  /** Names the run, so that what a crash has left can be found. */
+  /** Names the run, so that leftovers of a crash can be found. */
   readonly run: string;
-  /** Whoever is alive keeps them. */
+  /** The process that owns the containers while it lives. */
   readonly owner: string;
-  /** Of an engine on another machine: see far.ts. */
+  /** For a remote engine: see remote/remote.ts. */
   readonly far?: boolean;
-  /** Every container has a user namespace of its own, in which the caller is who it is outside. */
+  /** Every container has its own user namespace, in which the caller keeps its user ID. */
   readonly rootless: boolean;
-  /** The engine has control groups to hold memory and processes by. */
+  /** The engine has cgroups that limit memory and processes. */
   readonly counts: boolean;
-  /** What the command stands on: the skeleton, or an image by its id. */
+  /** The image for the command: the root image, or a user's image by its ID. */
   readonly image: string;
-  /** What ours stand on. */
-  readonly skeleton: string;
-  /** What starts Perl inside. */
+  /** The image for our own containers. */
+  readonly rootImage: string;
+  /** The command that starts Perl inside. */
   readonly perl: readonly string[];
-  /** Over an image: the directory of this machine that has it. */
+  /** Over an image: the host directory with the copy of Perl. */
   readonly interpreter: string | null;
   readonly arch: 'x64' | 'arm64';
-  /** The limits of each process, as prlimit takes them. */
+  /** The limits of each process, as prlimit options. */
   readonly limitArgv: readonly string[];
-  /** The kernel has it; an engine turns it off where there is no interface, but programs expect it on loopback. */
+  /** The kernel has IPv6. An engine turns it off where there is no interface, but programs expect it on loopback. */
   readonly ipv6: boolean;
-  /** Directories of the host in which gate and holder meet the usher. */
-  readonly meeting: { readonly gate: string; readonly holder: string };
+  /** Host directories in which the gate and the pause container meet the stream broker. */
+  readonly meeting: { readonly gate: string; readonly pause: string };
 }
+
+/** The directory in which the gate and the pause container find the stream broker; afterwards the sandbox sees it empty. */
+export const MEETING_PLACE = '/sys/ags';
 
 // prctl, dup3, recvmsg
 const GATE_CALLS = { x64: '157,292,47', arm64: '167,24,212' } as const;
 // prctl, capset, sendmsg, recvmsg, setresgid, setresuid
-const HOLDER_CALLS = { x64: '157,126,46,47,119,117', arm64: '167,91,211,212,149,147' } as const;
+const PAUSE_CALLS = { x64: '157,126,46,47,119,117', arm64: '167,91,211,212,149,147' } as const;
 
 export const LABEL = 'ags.run';
-/** Who started it: machine, user, process and start time (owner.ts). */
+/** The starter: machine, user, process and start time (owner.ts). */
 export const OWNER_LABEL = 'ags.owner';
-/** Who started it from another machine: which, user, state directory, process and start time. An ags over there knows nothing of it, and leaves it alone. */
-export const FAR_LABEL = 'ags.far';
+/**
+ * The remote starter: machine, user, state directory, process and start time. An ags on the engine's machine leaves such containers
+ * alone.
+ */
+export const REMOTE_LABEL = 'ags.far';
 
 export function agentArgs(input: ContainerInput): string[] {
   const { spec } = input;
@@ -64,15 +70,19 @@ export function agentArgs(input: ContainerInput): string[] {
     ...ownEtc(input),
     ...bindArgs(input.kind, input.meeting.gate, MEETING_PLACE, false),
     ...rootArgs(input.kind, spec, input.interpreter),
-    ...program(input, input.image, input.far === true ? FAR_GATE : GATE, GATE_CALLS[input.arch]),
+    ...program(input, input.image, gate(input.far === true), GATE_CALLS[input.arch]),
   ];
 }
 
+function gate(remote: boolean): string {
+  return perlProgram('sandbox/perl/gate.pl', { MEETING_PLACE, REMOTE: remote ? 1 : 0 });
+}
+
 /**
- * Root, because doors may have low ports, which nobody inside can then take; of root's rights it has this one and that of giving
- * itself up, which it does when the doors are open.
+ * Starts as root, because listeners may have low ports, which no program inside can then take. Its only rights are binding those ports
+ * and giving up root, which it does once the listeners are open.
  */
-export function holderArgs(input: ContainerInput): string[] {
+export function pauseArgs(input: ContainerInput): string[] {
   const { name } = input;
   return [
     'run',
@@ -84,12 +94,17 @@ export function holderArgs(input: ContainerInput): string[] {
     ...['NET_BIND_SERVICE', 'SETUID', 'SETGID'].flatMap((right) => ['--cap-add', right]),
     ...(input.counts ? ['--pids-limit', '8', '--memory', '64m'] : []),
     ...systemMounts(input),
-    ...bindArgs(input.kind, input.meeting.holder, MEETING_PLACE, false),
-    ...program(input, input.skeleton, HOLDER, HOLDER_CALLS[input.arch]),
+    ...bindArgs(input.kind, input.meeting.pause, MEETING_PLACE, false),
+    ...program(
+      input,
+      input.rootImage,
+      perlProgram('sandbox/perl/pause.pl', { MEETING_PLACE }),
+      PAUSE_CALLS[input.arch],
+    ),
   ];
 }
 
-/** What our own programs need: directories of this machine, or, over an image, the copy of Perl. */
+/** Mounts for our own programs: system directories or, over an image, the copy of Perl. */
 function systemMounts(input: ContainerInput): string[] {
   const { spec } = input;
   const mounts = spec.mounts.filter((mount) => mount.kind === 'bind' && SYSTEM_DIRS.includes(mount.from));
@@ -99,7 +114,7 @@ function systemMounts(input: ContainerInput): string[] {
   ];
 }
 
-/** What every container of ours has. */
+/** Options of every container of ours. */
 export function common(
   input: Pick<ContainerInput, 'run' | 'owner' | 'kind' | 'rootless' | 'far'>,
   name: string,
@@ -113,7 +128,7 @@ export function common(
     '--label',
     `${LABEL}=${input.run}`,
     '--label',
-    `${input.far === true ? FAR_LABEL : OWNER_LABEL}=${input.owner}`,
+    `${input.far === true ? REMOTE_LABEL : OWNER_LABEL}=${input.owner}`,
     '--log-driver',
     'none',
     ...input.kind.always,
@@ -129,18 +144,18 @@ export function common(
     'private',
     '--oom-score-adj',
     '800',
-    // An engine shows the devices of the machine there.
+    // An engine shows the machine's devices there.
     '--tmpfs',
     '/sys:ro,nosuid,nodev,noexec,size=4k,mode=0555',
     '--tmpfs',
     '/sys/fs/cgroup:ro,nosuid,nodev,noexec,size=4k,mode=0555',
-    // Room that no limit counts.
+    // No limit counts space there.
     '--tmpfs',
     '/dev/mqueue:ro,nosuid,nodev,noexec,size=4k,mode=0555',
   ];
 }
 
-/** Without a daemon the "host" is what the engine's command was started in: a network of this sandbox's own. */
+/** Without a daemon, "host" is the network in which the engine's command was started: the sandbox's own. */
 function joinedNetwork({ kind, name, spec }: ContainerInput): string[] {
   return kind.daemon ? ['--network', `container:${name}-net`] : ['--network', 'host', '--hostname', spec.hostname];
 }
@@ -171,7 +186,7 @@ function limitArgs(limitArgv: readonly string[]): string[] {
   });
 }
 
-/** An engine mounts files of its own over these, unless they are mounted already. */
+/** An engine mounts its own files here, unless something is mounted already. */
 function ownEtc(input: ContainerInput): string[] {
   const etc = input.spec.mounts.findLast((mount) => mount.kind === 'bind' && mount.to === '/etc');
   if (etc === undefined) return [];

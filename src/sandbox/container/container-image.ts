@@ -1,6 +1,6 @@
-// sandbox/container/container-image.ts: a container over an image of the user's choice. Pure.
-// Invariant: of what an image says about itself (user, entry point, variables, volumes, health check) nothing reaches our programs, and
-// nothing of it can be written.
+// sandbox/container/container-image.ts: options for a container over a user's image. Pure.
+// Invariant: the image's own settings (user, entry point, variables, volumes, health check) never reach our programs, and nothing in the
+// image is writable.
 import { posix } from 'node:path';
 import { isWithin } from '../../lib/files.ts';
 import { AgsError } from '../../protocol/errors.ts';
@@ -9,7 +9,7 @@ import { bindArgs, csv } from './mounts.ts';
 import type { EngineKind } from '../engine/engine-kinds.ts';
 import { EMPTY_FILE, INTERPRETER } from '../spec/interpreter.ts';
 
-/** Libraries that every program of the image would load; the first process is one of ours. */
+/** Lists libraries that every program of the image would load; the first process is ours. */
 export const PRELOAD = '/etc/ld.so.preload';
 
 export function rootArgs(kind: EngineKind, spec: SandboxSpec, interpreter: string | null): string[] {
@@ -32,7 +32,7 @@ function cleaned(path: string): string {
   return posix.join('/', path).replace(/(?<=.)\/$/, '');
 }
 
-/** An engine makes volumes by itself, and they can be written: an empty directory takes their place. */
+/** An engine creates an image's volumes by itself, and they are writable: an empty directory replaces each. */
 function volumeArgs(path: string, reference: string, mounts: readonly Mount[]): string[] {
   if (mounts.some((mount) => String(mount.to) === path) || TAKEN.has(path)) return [];
   const inside = mounts.find((mount) => isWithin(path, mount.to));

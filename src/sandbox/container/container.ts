@@ -1,86 +1,65 @@
-// sandbox/container/container.ts: a sandbox as a container. The engine builds namespaces, mounts and control groups; the command's streams,
-// its end and the doors do not go through it.
-// Invariant: the command runs only when the container has been seen from outside to have given everything up, and nothing of it
+// sandbox/container/container.ts: a sandbox as a container. The engine creates namespaces, mounts and cgroups; the command's streams,
+// exit and listeners bypass it.
+// Invariant: the command runs only after it was verified from outside that the container has given everything up, and nothing of it
 // outlives this process.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryIdentity } from '../../lib/files.ts';
+import { perlProgram } from '../../lib/perl.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxSpec } from '../../protocol/spec.ts';
-import type { Backend, OnDoor, Sandbox, Stdio } from '../backend.ts';
-import { agentArgs, holderArgs, type ContainerInput } from './container-args.ts';
+import type { Backend, OnListener, Sandbox, Stdio } from '../backend.ts';
+import { agentArgs, pauseArgs, type ContainerInput } from './container-args.ts';
 import { removeStaleContainers } from './leftovers.ts';
-import { overlayOf, skeletonOf } from './mounts.ts';
+import { overlayOf, rootImageOf } from './mounts.ts';
 import { prepareContainer } from './prepare.ts';
 import { unprotectedBy } from './protection.ts';
-import { USHER } from '../docker-scripts.ts';
-import { ensureSkeleton, skeletonName } from './root-image.ts';
+import { ensureRootImage, rootImageName } from './root-image.ts';
 import { removeWork, staleWork } from './work-directories.ts';
 import { stageArgv, stageOff, stageOn, stagePlace } from './root-mounts.ts';
-import { receiveDoors } from '../io/listeners.ts';
-import { containerGone, isThere, tellEngine, tellThrough, type Engine } from '../engine/engine.ts';
+import { receiveListeners } from '../io/listeners.ts';
+import { containerGone, isThere, callEngine, tellThrough, type Engine } from '../engine/engine.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
-import { roomArgv, tmpfsPlace } from './namespace-wrapper.ts';
-import { grantableArgv, holds, prlimitArgv, type LimitHost } from '../watch/limits.ts';
+import { wrapperArgv, tmpfsPlace } from './namespace-wrapper.ts';
+import { grantableArgv, holds, prlimitArgv } from '../watch/limits.ts';
 import { perlInside } from '../spec/interpreter.ts';
 import { ownerText } from '../engine/owner.ts';
 import { attach, endedEarly, feed, openStatus } from '../io/attach.ts';
-import { DESCRIPTORS, doorList } from '../native/launch.ts';
-import { streamList, SYSTEM_PATH, withoutStrangers } from '../native/native.ts';
+import { DESCRIPTORS, listenerList } from '../io/descriptors.ts';
+import { streamList, SYSTEM_PATH, withoutStrangers } from '../io/descriptors.ts';
 import { seccompFilter } from '../spec/seccomp.ts';
 import { planSources, type PlannedFile } from '../spec/mount-sources.ts';
+import { type ContainerOptions, usesWorkDirectory } from './options.ts';
 
-export interface DockerOptions {
-  readonly engine: Engine;
-  readonly runDir: string;
-  readonly whiteout: string;
-  readonly callerIsRoot: boolean;
-  readonly owner: { readonly uid: number; readonly gid: number };
-  readonly arch: 'x64' | 'arm64';
-  readonly perl: string;
-  /** For a sandbox over an image: see interpreter.ts. */
-  readonly interpreter: string | null;
-  readonly ipv6: boolean;
-  readonly limitHost: LimitHost;
-  /** Names the run. */
-  readonly runMark: string;
-  /** Of this one sandbox: a run has several, one after the other. */
-  readonly name: string;
-  /** On the file system of the run: here are the work directories of overlays that the engine mounts, which fills them as root. */
-  readonly workRoot: string;
-  /** Where it is kept what has to come back from another machine. */
-  readonly stateDir: string;
-}
-
-export interface DockerPlan {
-  readonly holder: readonly string[] | null;
+export interface ContainerPlan {
+  readonly pause: readonly string[] | null;
   readonly agent: readonly string[];
-  /** In front of the engine's command line for the agent: makes the namespaces in which an engine without a daemon starts. */
+  /** Prepended to the engine's command for the agent: creates the namespaces in which an engine without a daemon starts. */
   readonly before: readonly string[];
-  /** For root: what is mounted for the engine to find. */
+  /** For root: the command that mounts what the engine must find. */
   readonly stage: readonly string[] | null;
-  readonly usher: readonly string[];
+  readonly broker: readonly string[];
   readonly files: readonly PlannedFile[];
 }
 
-export function createDocker(options: DockerOptions): Backend {
+export function createContainer(options: ContainerOptions): Backend {
   return {
     name: options.engine.name,
-    async start(spec, command, stdio, onDoor) {
-      const plan = planDocker(options, spec, command, stdio);
+    async start(spec, command, stdio, onListener) {
+      const plan = planContainer(options, spec, command, stdio);
       prepareContainer(options, spec, plan.files);
       await Promise.all([
-        ensureSkeleton(options.engine, skeletonOf(spec), spec.user, options.runDir),
+        ensureRootImage(options.engine, rootImageOf(spec), spec.user, options.runDir),
         removeStaleContainers(options.engine),
       ]);
       if (plan.stage !== null) await stageOn(plan.stage);
       let mayGo = false;
       try {
-        return await startContainers(options, plan, spec, stdio, onDoor, () => mayGo);
+        return await startContainers(options, plan, spec, stdio, onListener, () => mayGo);
       } catch (error) {
-        if (worksApart(options, spec)) await removeWork(options.engine, options.workRoot, [options.name]);
+        if (usesWorkDirectory(options, spec)) await removeWork(options.engine, options.workRoot, [options.name]);
         throw error;
       } finally {
         if (plan.stage !== null) await stageOff(options);
@@ -91,48 +70,50 @@ export function createDocker(options: DockerOptions): Backend {
 }
 
 async function startContainers(
-  options: DockerOptions,
-  plan: DockerPlan,
+  options: ContainerOptions,
+  plan: ContainerPlan,
   spec: SandboxSpec,
   stdio: Stdio,
-  onDoor: OnDoor | undefined,
+  onListener: OnListener | undefined,
   mayGo: () => boolean,
 ): Promise<Sandbox> {
   const { engine } = options;
   const status = openStatus(options.runDir);
-  const usher = startUsher(options, plan, spec, stdio, status);
-  const attached = attach(usher, status, receiveDoors(usher, spec.network, onDoor), {
+  const broker = startBroker(options, plan, spec, stdio, status);
+  const attached = attach(broker, status, receiveListeners(broker, spec.network, onListener), {
     answerSeconds: 90,
     mayGo,
     lacking: (pid) => unprotectedBy(pid, spec, engine.rootless),
   });
-  // Whoever fails first tells why; what the other says then is a consequence.
+  // The first failure is the cause; the other one is a consequence.
   attached.catch(() => undefined);
   try {
-    if (plan.holder !== null) await tellEngine(engine, plan.holder);
+    if (plan.pause !== null) await callEngine(engine, plan.pause);
     await tellThrough(plan.before, engine, plan.agent);
     sameLayers(spec);
   } catch (error) {
-    const early = usher.exitCode !== null;
-    usher.kill('SIGKILL');
+    const early = broker.exitCode !== null;
+    broker.kill('SIGKILL');
     const sandbox = await attached.catch((why: unknown) => why);
     await containerGone(engine, `${options.name}-agent`);
     if (early) throw sandbox;
     throw error;
   }
-  const sandbox = await orGone(attached, usher, engine, `${options.name}-agent`).catch(async (error: unknown) => {
-    await containerGone(engine, `${options.name}-agent`);
-    throw error;
-  });
-  return worksApart(options, spec) ? { ...sandbox, done: endTidily(sandbox.done, options) } : sandbox;
+  const sandbox = await attachedUnlessGone(attached, broker, engine, `${options.name}-agent`).catch(
+    async (error: unknown) => {
+      await containerGone(engine, `${options.name}-agent`);
+      throw error;
+    },
+  );
+  return usesWorkDirectory(options, spec) ? { ...sandbox, done: removeWorkAfter(sandbox.done, options) } : sandbox;
 }
 
 const SILENT_MS = 3000;
 
-/** A container that has ended before it met the usher tells nobody: the engine is asked about one that is silent. */
-async function orGone(
+/** A container that ends before it meets the stream broker sends nothing, so the engine is asked about a silent one. */
+async function attachedUnlessGone(
   attached: Promise<Sandbox>,
-  usher: ChildProcess,
+  broker: ChildProcess,
   engine: Engine,
   container: string,
 ): Promise<Sandbox> {
@@ -140,13 +121,13 @@ async function orGone(
     const met = await Promise.race([attached, sleep(SILENT_MS, null, { ref: false })]);
     if (met !== null) return met;
     if (await isThere(engine, container)) continue;
-    usher.kill('SIGKILL');
+    broker.kill('SIGKILL');
     await attached.catch(() => undefined);
     throw endedEarly();
   }
 }
 
-async function endTidily(done: Promise<number>, { engine, name, workRoot }: DockerOptions): Promise<number> {
+async function removeWorkAfter(done: Promise<number>, { engine, name, workRoot }: ContainerOptions): Promise<number> {
   try {
     return await done;
   } finally {
@@ -155,21 +136,15 @@ async function endTidily(done: Promise<number>, { engine, name, workRoot }: Dock
   }
 }
 
-/** The engine mounts the overlay, and has a work directory of its own for it. */
-export function worksApart({ callerIsRoot, engine }: DockerOptions, spec: SandboxSpec): boolean {
-  const upper = spec.mounts.some((mount) => mount.kind === 'workspace' && mount.workspace.kind === 'overlay');
-  return upper && !callerIsRoot && ENGINE_KINDS[engine.name].daemon;
-}
-
-export function planDocker(
-  options: DockerOptions,
+export function planContainer(
+  options: ContainerOptions,
   spec: SandboxSpec,
   command: readonly string[],
   stdio: Pick<Stdio, 'terminal' | 'stdin'>,
-): DockerPlan {
+): ContainerPlan {
   const { runDir, callerIsRoot, engine } = options;
   const kind = ENGINE_KINDS[engine.name];
-  const ownRoom = !kind.daemon;
+  const wrapped = !kind.daemon;
   const staging = callerIsRoot && kind.daemon;
   const here = staging ? stagePlace(options) : runDir;
   const { source, staged, files } = planSources({ runDir, here, callerIsRoot, mayMount: true });
@@ -177,17 +152,17 @@ export function planDocker(
     spec.mounts.map((mount) => [mount, mount.kind === 'tmpfs' ? join(here, tmpfsPlace(spec, mount)) : source(mount)]),
   );
   const byEngine = staged.map((one) => ({ ...one, source: join(here, one.at) }));
-  const skeleton = skeletonName(skeletonOf(spec), spec.user);
+  const rootImage = rootImageName(rootImageOf(spec), spec.user);
   const input: ContainerInput = {
     kind,
     spec,
     source: (mount) => {
       const path = sources.get(mount) ?? '';
-      const veiled = callerIsRoot || ownRoom ? undefined : byEngine.find((one) => one.source === path);
+      const veiled = callerIsRoot || wrapped ? undefined : byEngine.find((one) => one.source === path);
       return veiled === undefined || !isDirectory(veiled.from) ? (veiled?.from ?? path) : path;
     },
     overlays:
-      callerIsRoot || ownRoom
+      callerIsRoot || wrapped
         ? null
         : (path, mount) => overlayOf(path, mount, byEngine, runDir, join(options.workRoot, options.name), isDirectory),
     name: options.name,
@@ -195,8 +170,8 @@ export function planDocker(
     rootless: engine.rootless,
     counts: holds(options.limitHost.cgroup, 'memory'),
     owner: ownerText(),
-    image: spec.root.kind === 'image' ? spec.root.id : skeleton,
-    skeleton,
+    image: spec.root.kind === 'image' ? spec.root.id : rootImage,
+    rootImage,
     perl: perlInside(spec.root, options.perl),
     interpreter: options.interpreter,
     arch: options.arch,
@@ -204,14 +179,14 @@ export function planDocker(
     limitArgv: kind.raisesLimits
       ? grantableArgv(spec.limits, options.limitHost, Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8')))
       : prlimitArgv(spec.limits, options.limitHost),
-    meeting: { gate: join(here, 'gate'), holder: join(here, 'holder') },
+    meeting: { gate: join(here, 'gate'), pause: join(here, 'pause') },
   };
   return {
-    holder: spec.network.kind === 'gateway' && kind.daemon ? holderArgs(input) : null,
+    pause: spec.network.kind === 'gateway' && kind.daemon ? pauseArgs(input) : null,
     agent: agentArgs(input),
-    before: ownRoom ? roomArgv(options, spec, staged) : [],
+    before: wrapped ? wrapperArgv(options, spec, staged) : [],
     stage: staging ? stageArgv(options, spec, staged) : null,
-    usher: usherArgv(options, spec, command, stdio),
+    broker: brokerArgv(options, spec, command, stdio),
     files,
   };
 }
@@ -220,53 +195,53 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() !== false;
 }
 
-/** Where the engine has mounted the layers itself, they must still be what was looked at. */
+/** If the engine mounted the layers itself, they must still be the inspected directories. */
 function sameLayers(spec: SandboxSpec): void {
   for (const mount of spec.mounts) {
     if (mount.kind !== 'workspace' || mount.workspace.kind === 'copy') continue;
     for (const { path, identity } of mount.workspace.layers)
       if (directoryIdentity(path) !== identity)
-        throw new AgsError('backend.failed', `${path} is not the directory any more that it was a moment ago.`);
+        throw new AgsError('backend.failed', `${path} was replaced by another directory while the sandbox started.`);
   }
 }
 
 // prctl, dup3, sendmsg
-const USHER_CALLS = { x64: '157,292,46', arm64: '167,24,211' } as const;
+const BROKER_CALLS = { x64: '157,292,46', arm64: '167,24,211' } as const;
 
-function usherArgv(
-  options: DockerOptions,
+function brokerArgv(
+  options: ContainerOptions,
   { network, user, workdir }: SandboxSpec,
   command: readonly string[],
   stdio: Pick<Stdio, 'terminal' | 'stdin'>,
 ): string[] {
-  const apart = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
-  const channel = apart ? DESCRIPTORS.stdin + 1 : DESCRIPTORS.stdin;
-  const doors = network.kind === 'gateway' ? network.doors : [];
+  const separateStdin = stdio.terminal !== null && stdio.stdin !== stdio.terminal;
+  const channel = separateStdin ? DESCRIPTORS.stdin + 1 : DESCRIPTORS.stdin;
+  const listeners = network.kind === 'gateway' ? network.listeners : [];
   return [
     options.perl,
     '-e',
-    USHER,
+    perlProgram('sandbox/perl/stream-broker.pl'),
     '--',
-    USHER_CALLS[options.arch],
+    BROKER_CALLS[options.arch],
     String(process.pid),
     `${options.callerIsRoot ? 'give' : 'keep'},${user.uid},${user.gid}`,
-    stdio.terminal === null ? 'plain' : apart ? 'apart' : 'terminal',
+    stdio.terminal === null ? 'plain' : separateStdin ? 'apart' : 'terminal',
     options.runDir,
     workdir,
     network.kind === 'gateway' ? `${channel},${network.reach ? 1 : 0}` : '',
-    ...doorList(doors),
+    ...listenerList(listeners),
     ...command,
   ];
 }
 
-function startUsher(
-  options: DockerOptions,
-  plan: DockerPlan,
+function startBroker(
+  options: ContainerOptions,
+  plan: ContainerPlan,
   spec: SandboxSpec,
   stdio: Stdio,
   status: number,
 ): ChildProcess {
-  const [file = '', ...args] = plan.usher;
+  const [file = '', ...args] = plan.broker;
   const streams = streamList(stdio, status, spec.network);
   const nothing = stdio.terminal === null ? null : openSync('/dev/null', 'r');
   try {

@@ -1,7 +1,7 @@
-// sandbox/container/leftovers.ts: what a runner that was killed has left in the engine, and, for root, mounted for it.
-// Containers end by themselves when their runner does; one that was made but never started is what can stay.
-// Invariant: nothing is touched that does not carry our label with our mark and our name, or whose owner is alive. Labels alone prove nothing: an image
-// brings its own to whatever anybody runs of it. What a container is called, no image can say.
+// sandbox/container/leftovers.ts: finds what a killed runner left in the engine and, for root, mounted for it.
+// Containers end with their runner; only one that was created but never started can stay.
+// Invariant: nothing is removed unless it carries our label, our mark and our name, and its owner is dead. Labels alone prove nothing: an
+// image passes its own labels on to every container. An image cannot choose a container's name.
 import { existsSync, readdirSync } from 'node:fs';
 import { run } from '../../lib/process/process.ts';
 import { LABEL, OWNER_LABEL } from './container-args.ts';
@@ -27,41 +27,41 @@ export async function staleContainers(engine: Engine): Promise<readonly StaleCon
     });
 }
 
-/** As JSON: a label may have line breaks in it, behind which anything could follow. */
+/** As JSON, because a label may contain line breaks and anything after them. */
 export function readLabel(text: string): string {
   const value: unknown = text === '' ? '' : JSON.parse(text);
   return typeof value === 'string' ? value : '';
 }
 
-/** So that a crash leaves nothing beyond the next command. */
+/** Removes leftovers of a crash at the next command. */
 export async function removeStaleContainers(engine: Engine): Promise<void> {
   for (const { id } of await staleContainers(engine)) await removeContainer(engine, id);
 }
 
-/** Volumes without a name go with it. */
+/** Anonymous volumes are removed with it. */
 export async function removeContainer(engine: Engine, id: string): Promise<boolean> {
   return (await askEngine(engine, ['rm', '--force', '--volumes', id])).exitCode === 0;
 }
 
-/** Where it is mounted, in a directory that is closed to others. */
+/** The mount point below a directory that is closed to other users. */
 export function stageIn(closed: string): string {
   return `${closed}/d`;
 }
 
-/** Mounted for the moment in which a container starts. */
+/** Directories that are mounted only while a container starts. */
 export function staleStages(dir = '/run'): string[] {
   return ofTheDead(dir).map((name) => `${dir}/${name}`);
 }
 
-/** The name of a container, and of what is made for it, says by which process. */
+/** Names of containers and of their directories contain the process ID of their creator. */
 export function ofTheDead(dir: string): string[] {
   return readdirSync(dir).filter((name) => {
     const pid = /^ags-.*-(\d+)-[0-9a-z]+$/.exec(name)?.[1];
-    return pid !== undefined && !readsAsAlive(Number(pid));
+    return pid !== undefined && !isRunning(Number(pid));
   });
 }
 
-function readsAsAlive(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {
@@ -69,10 +69,10 @@ function readsAsAlive(pid: number): boolean {
   }
 }
 
-/** Never removed with what is below: it may still be mounted. */
+/** Never removed recursively: it may still be mounted. */
 export async function removeStage(path: string): Promise<boolean> {
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
-  // Earlier builds mounted it on the directory itself; where that is so, there is none below.
+  // Earlier builds mounted on the directory itself; then there is none below.
   const below = stageIn(path);
   await run(['umount', '--lazy', existsSync(below) ? below : path], { env });
   return (await run(['rmdir', ...(existsSync(below) ? [below] : []), path], { env })).exitCode === 0;

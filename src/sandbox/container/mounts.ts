@@ -1,13 +1,13 @@
-// sandbox/container/mounts.ts: the mounts of a SandboxSpec in the words of an engine, which sorts them itself. Pure.
-// Invariant: what is covered is not mounted at all, so the order in which the engine mounts the rest does not matter.
+// sandbox/container/mounts.ts: turns the mounts of a SandboxSpec into engine options. The engine sorts them itself. Pure.
+// Invariant: a covered mount is left out, so the order in which the engine mounts the rest does not matter.
 import { isWithin } from '../../lib/files.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { Mount, SandboxSpec } from '../../protocol/spec.ts';
 import type { EngineKind } from '../engine/engine-kinds.ts';
 import type { StagedPath } from '../spec/mount-sources.ts';
 
-/** Directories and links of the image that a container stands on: an engine can mount neither. */
-export type SkeletonEntry =
+/** Directories and links of the root image: an engine can mount neither. */
+export type RootImageEntry =
   | { readonly path: string; readonly mode: string }
   | { readonly path: string; readonly target: string };
 
@@ -15,7 +15,7 @@ export interface MountInput {
   readonly kind: EngineKind;
   readonly spec: SandboxSpec;
   readonly source: (mount: Mount) => string;
-  /** Overlays that the engine mounts by itself, by their source; null: they are mounted already. */
+  /** Overlays that the engine mounts itself, by source; null: they are mounted already. */
   readonly overlays: ((source: string, mount: Mount) => OverlayPlan | null) | null;
   readonly label: string;
 }
@@ -35,8 +35,8 @@ export function uncovered(mounts: readonly Mount[]): readonly Mount[] {
   );
 }
 
-export function skeletonOf(spec: SandboxSpec): readonly SkeletonEntry[] {
-  return uncovered(spec.mounts).flatMap((mount): SkeletonEntry[] => {
+export function rootImageOf(spec: SandboxSpec): readonly RootImageEntry[] {
+  return uncovered(spec.mounts).flatMap((mount): RootImageEntry[] => {
     if (mount.kind === 'dir') return [{ path: mount.to, mode: mount.mode }];
     return mount.kind === 'symlink' ? [{ path: mount.to, target: mount.target }] : [];
   });
@@ -63,7 +63,7 @@ function oneMount(input: MountInput, mount: Mount): string[] {
       const overlay = input.overlays?.(source, mount) ?? null;
       return overlay === null
         ? bindArgs(input.kind, source, mount.to, isWritable(mount))
-        : // Without an upper it is read-only anyway; an engine does not let a volume without a name be asked for as such.
+        : // Without an upper it is read-only anyway, and engines reject "readonly" for an anonymous volume.
           ['--mount', csv([...overlayVolume(overlay, input.label), `dst=${mount.to}`])];
     }
     case 'symlink':
@@ -88,16 +88,16 @@ export function isWritable(mount: Mount): boolean {
   return mount.workspace.kind === 'overlay' || (mount.workspace.kind === 'copy' && mount.workspace.writable);
 }
 
-/** Without a name: it goes with its container. */
+/** Anonymous: removed with its container. */
 function overlayVolume({ lower, upper }: OverlayPlan, label: string): string[] {
   const options = [
     `lowerdir=${lower.map(escaped).join(':')}`,
     ...(upper === null ? [] : [`upperdir=${escaped(upper.upper)}`, `workdir=${escaped(upper.work)}`]),
     'userxattr',
   ].join(',');
-  // The kernel takes one page.
+  // The kernel accepts one page of options.
   if (Buffer.byteLength(options) > 4000)
-    throw new AgsError('backend.failed', 'The workspace stands on more layers than the engine can mount.', {
+    throw new AgsError('backend.failed', 'The workspace has more layers than the engine can mount.', {
       hint: 'Use a copy: --workspace copy',
     });
   return [
@@ -111,12 +111,12 @@ function overlayVolume({ lower, upper }: OverlayPlan, label: string): string[] {
   ];
 }
 
-/** In options of an overlay a backslash keeps a character from ending a path. */
+/** A backslash in overlay options keeps the next character from ending a path. */
 function escaped(path: string): string {
   return path.replaceAll(/[\\:,]/g, (found) => `\\${found}`);
 }
 
-/** As Go reads it: a field with a quote, a comma or a line break stands in quotes. */
+/** Quoted as Go reads it: a field with a quote, a comma or a line break needs quotes. */
 export function csv(fields: readonly string[]): string {
   return fields.map((field) => (/[",\r\n]|^\s/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)).join(',');
 }
@@ -125,7 +125,7 @@ function cannotMount(path: string): AgsError {
   return new AgsError('backend.failed', `The engine cannot mount anything at ${path}: there is a colon in it.`);
 }
 
-/** What the launcher of the native backend would have put under an overlay. */
+/** The overlay that the native launcher would have mounted here, or null. */
 export function overlayOf(
   source: string,
   mount: Mount,

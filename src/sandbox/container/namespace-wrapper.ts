@@ -1,12 +1,12 @@
-// sandbox/container/namespace-wrapper.ts: an engine without a daemon is started in a mount namespace of its own, in which everything that the
-// container is to see is mounted already, and, with a gateway, in a network namespace that has its doors, by the same scripts as
-// the native backend. Podman has words for an overlay, but of one layer only, and none for the owner of a tmpfs. Pure.
-// Invariant: nothing is mounted where anybody else sees it, so nothing has to be taken away again.
+// sandbox/container/namespace-wrapper.ts: starts an engine without a daemon in its own mount namespace, where everything for the
+// container is mounted already, and, with a gateway, in a network namespace with listeners. It uses the same scripts as the native
+// backend. Podman's own options allow overlays of one layer only, and no owner of a tmpfs. Pure.
+// Invariant: no mount is visible outside the namespace, so nothing has to be unmounted.
 import { directoryIdentity } from '../../lib/files.ts';
+import { perlProgram } from '../../lib/perl.ts';
 import type { Mount, SandboxSpec } from '../../protocol/spec.ts';
-import type { DockerOptions } from './container.ts';
+import type { ContainerOptions } from './options.ts';
 import { uncovered } from './mounts.ts';
-import { ROOM } from '../docker-scripts.ts';
 import { engineArgv } from '../engine/engine.ts';
 import { overlayOptions, type StagedPath } from '../spec/mount-sources.ts';
 import { existsSync } from 'node:fs';
@@ -14,8 +14,8 @@ import { existsSync } from 'node:fs';
 // mount, unshare, prctl, capset, sendmsg, recvmsg, setresgid, setresuid
 const CALLS = { x64: '165,272,157,126,46,47,119,117', arm64: '40,97,167,91,211,212,149,147' } as const;
 
-/** Goes in front of the engine's command line. */
-export function roomArgv(options: DockerOptions, spec: SandboxSpec, staged: readonly StagedPath[]): string[] {
+/** Prepended to the engine's command line. */
+export function wrapperArgv(options: ContainerOptions, spec: SandboxSpec, staged: readonly StagedPath[]): string[] {
   const { engine, runDir, perl, arch, owner } = options;
   const workspace = spec.mounts.find((mount) => mount.kind === 'workspace')?.workspace ?? null;
   const layers = workspace === null || workspace.kind === 'copy' ? [] : workspace.layers;
@@ -24,12 +24,12 @@ export function roomArgv(options: DockerOptions, spec: SandboxSpec, staged: read
     ...(engine.rootless ? engineArgv(engine, ['unshare']) : []),
     perl,
     '-e',
-    ROOM,
+    perlProgram('sandbox/perl/namespace-wrapper.pl'),
     '--',
     CALLS[arch],
     runDir,
     existsSync(runDir) ? directoryIdentity(runDir) : '',
-    // Whoever is not root sees only its own files, and as its own.
+    // A caller that is not root sees only its own files, as its own.
     engine.rootless ? '' : [spec.user.uid, spec.user.gid, owner.uid, owner.gid].join(','),
     overlayOptions(workspace),
     String(layers.length),
@@ -42,7 +42,7 @@ export function roomArgv(options: DockerOptions, spec: SandboxSpec, staged: read
   ];
 }
 
-/** Where a tmpfs of the container stands, below the run directory. */
+/** The path of a container's tmpfs, below the run directory. */
 export function tmpfsPlace(spec: SandboxSpec, mount: Mount): string {
   return `memory/${tmpfsOf(spec).findIndex((one) => one === mount)}`;
 }
@@ -53,7 +53,7 @@ function tmpfsOf(spec: SandboxSpec): Tmpfs[] {
   return uncovered(spec.mounts).filter((mount) => mount.kind === 'tmpfs');
 }
 
-/** In the user namespace that a rootless engine works in, its caller is root. */
+/** In the user namespace of a rootless engine its caller is root. */
 function tmpfsOptions({ bytes, mode }: Tmpfs, { user }: SandboxSpec, rootless: boolean): string {
   return `size=${bytes},mode=${mode},uid=${rootless ? 0 : user.uid},gid=${rootless ? 0 : user.gid}`;
 }

@@ -1,15 +1,15 @@
-// sandbox/container/protection.ts: has the first process of a container really given everything up, and can nothing be written that was
-// not meant to be? Seen from outside, whatever the engine says.
+// sandbox/container/protection.ts: verifies from outside, whatever the engine reports, that a container's first process has given
+// everything up and that only the planned mounts are writable.
 import { readFileSync, readlinkSync } from 'node:fs';
 import { isWithin } from '../../lib/files.ts';
 import type { Mount, SandboxSpec } from '../../protocol/spec.ts';
 import { PRELOAD } from './container-image.ts';
 import { isWritable } from './mounts.ts';
-import { MEETING_PLACE } from '../docker-scripts.ts';
+import { MEETING_PLACE } from './container-args.ts';
 import { INTERPRETER } from '../spec/interpreter.ts';
 import { unescapePath } from '../spec/machine.ts';
 
-/** What is missing, as a part of a sentence; null: nothing. */
+/** The missing protection, as part of a sentence; null: none. */
 export function unprotectedBy(pid: number, spec: SandboxSpec, ownUsers: boolean): string | null {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const kept = keptBy(status, spec);
@@ -23,15 +23,15 @@ export function unprotectedBy(pid: number, spec: SandboxSpec, ownUsers: boolean)
   return misplacedMount(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'), spec);
 }
 
-/** By what the kernel says of its status. */
+/** Checks /proc/<pid>/status. */
 export function keptBy(status: string, { user }: Pick<SandboxSpec, 'user'>): string | null {
   const of = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.trim() ?? '';
   for (const name of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
     if (!/^0+$/.test(of(name))) return 'it kept privileges (capabilities)';
-  if (of('NoNewPrivs') !== '1') return 'it could get privileges anew';
+  if (of('NoNewPrivs') !== '1') return 'it could gain new privileges';
   if (of('Seccomp') !== '2') return 'its system calls were not filtered';
   if (of('Uid') !== Array(4).fill(user.uid).join('\t') || of('Gid') !== Array(4).fill(user.gid).join('\t'))
-    return 'it ran as somebody else';
+    return 'it ran as another user';
   if (
     !of('Groups')
       .split(' ')
@@ -41,23 +41,23 @@ export function keptBy(status: string, { user }: Pick<SandboxSpec, 'user'>): str
   return null;
 }
 
-/** By what the kernel says in net/dev. Tunnels that lead nowhere are in every network as soon as the machine has one. */
+/** Checks net/dev. Tunnels that lead nowhere are in every network once the machine has one. */
 export function strayInterfaces(devices: string): string[] {
   return [...devices.matchAll(/^\s*([^\s:|]+):/gm)].flatMap(([, name = '']) => (HARMLESS.test(name) ? [] : [name]));
 }
 const HARMLESS = /^(lo|tunl0|sit0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|ip6tnl0|ip6gre0)$/;
 
-/** Volumes of an image can be written; links in one lead mounts elsewhere. */
+/** Volumes of an image are writable; links in an image redirect mounts. */
 export function misplacedMount(mountinfo: string, { root, mounts }: SandboxSpec): string | null {
   const found = mountinfo
     .split('\n')
     .filter((line) => line !== '')
     .map(readMount);
   const writable = new Set<string>(mounts.filter(mayBeWritten).map(({ to }) => to));
-  const stray = found.find(
+  const orphan = found.find(
     ({ path, rw }) => rw && !writable.has(path) && !ENGINES_OWN.some((place) => isWithin(path, place)),
   );
-  if (stray !== undefined) return `${stray.path} could be written`;
+  if (orphan !== undefined) return `${orphan.path} could be written`;
   if (root.kind === 'host') return null;
   const there = new Set(found.map(({ path }) => path));
   const wanted = [...OURS, ...mounts.filter(isMounted).map(({ to }) => String(to))];
@@ -65,7 +65,7 @@ export function misplacedMount(mountinfo: string, { root, mounts }: SandboxSpec)
   return elsewhere === undefined ? null : `its image leads ${elsewhere} elsewhere`;
 }
 
-/** They belong to root, but for terminals and the like. */
+/** These belong to root, except terminals and the like. */
 const ENGINES_OWN = ['/proc', '/dev'];
 const OURS = ['/', '/sys', MEETING_PLACE, INTERPRETER, PRELOAD];
 const USUAL_LINKS = ['/var/tmp'];
@@ -76,7 +76,7 @@ function mayBeWritten(mount: Mount): boolean {
 
 function isMounted(mount: Mount, at: number, all: readonly Mount[]): boolean {
   if (mount.kind === 'dir' || mount.kind === 'symlink') return false;
-  // What a later one covers is not mounted at all.
+  // A covered mount is left out.
   return !all.slice(at + 1).some((later) => isWithin(mount.to, later.to));
 }
 

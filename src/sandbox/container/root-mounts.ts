@@ -1,20 +1,20 @@
-// sandbox/container/root-mounts.ts: for a caller that is root, the mounts of a sandbox stand where the engine finds them for the moment in
-// which the container starts: layers with their owner mapped to the sandbox's user, as the native backend has them.
-// Invariant: they stand in a directory of their own under /run, which nobody but root may enter, and which nobody ever removes recursively.
+// sandbox/container/root-mounts.ts: for a root caller, mounts a sandbox's sources where the engine finds them while the container starts:
+// layers with their owner mapped to the sandbox's user, as in the native backend.
+// Invariant: the mounts are in their own directory under /run, which only root may enter and which is never removed recursively.
 import { existsSync } from 'node:fs';
 import { run } from '../../lib/process/process.ts';
 import { directoryIdentity } from '../../lib/files.ts';
+import { perlProgram } from '../../lib/perl.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxSpec } from '../../protocol/spec.ts';
-import type { DockerOptions } from './container.ts';
+import type { ContainerOptions } from './options.ts';
 import { stageIn } from './leftovers.ts';
-import { STAGE } from '../docker-scripts.ts';
 import { overlayOptions, type StagedPath } from '../spec/mount-sources.ts';
 
 // mount, unshare, setns, umount2
 const CALLS = { x64: '165,272,308,166', arm64: '40,97,268,39' } as const;
 
-export function stageArgv(options: DockerOptions, spec: SandboxSpec, staged: readonly StagedPath[]): string[] {
+export function stageArgv(options: ContainerOptions, spec: SandboxSpec, staged: readonly StagedPath[]): string[] {
   const workspace = spec.mounts.find((mount) => mount.kind === 'workspace')?.workspace ?? null;
   const layers = workspace === null || workspace.kind === 'copy' ? [] : workspace.layers;
   return [
@@ -28,7 +28,7 @@ export function stageArgv(options: DockerOptions, spec: SandboxSpec, staged: rea
   ];
 }
 
-export function stagePlace({ name }: Pick<DockerOptions, 'name'>): string {
+export function stagePlace({ name }: Pick<ContainerOptions, 'name'>): string {
   return stageIn(`/run/${name}`);
 }
 
@@ -40,16 +40,16 @@ export async function stageOn(argv: readonly string[]): Promise<void> {
   });
 }
 
-export async function stageOff(options: DockerOptions): Promise<void> {
+export async function stageOff(options: ContainerOptions): Promise<void> {
   await run(stageCommand(options, 'off'), { env: { PATH: '/usr/bin:/bin' } });
 }
 
-function stageCommand(options: DockerOptions, how: 'on' | 'off'): string[] {
+function stageCommand(options: ContainerOptions, how: 'on' | 'off'): string[] {
   const { runDir, engine, perl, arch } = options;
   return [
     perl,
     '-e',
-    STAGE,
+    perlProgram('sandbox/perl/stage.pl'),
     '--',
     CALLS[arch],
     how,

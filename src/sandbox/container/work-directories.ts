@@ -1,23 +1,23 @@
-// sandbox/container/work-directories.ts: the work directories of overlays that an engine has mounted for an ordinary user. The engine fills them as
-// root, so that often only the engine can empty them; no sandbox has ever seen them.
-// Invariant: they stand apart from the runs, so that whatever is left in one keeps nothing else from being removed.
+// sandbox/container/work-directories.ts: the work directories of overlays that an engine mounted for an ordinary user. The engine fills
+// them as root, so often only the engine can empty them; no sandbox ever sees them.
+// Invariant: they are separate from the runs, so leftovers in one do not keep a run from being removed.
 import { existsSync, lstatSync, readlinkSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { bindArgs, type SkeletonEntry } from './mounts.ts';
+import { bindArgs, type RootImageEntry } from './mounts.ts';
 import { common } from './container-args.ts';
 import { ofTheDead } from './leftovers.ts';
-import { ensureSkeleton, skeletonName } from './root-image.ts';
+import { ensureRootImage, rootImageName } from './root-image.ts';
 import { askEngine, type Engine } from '../engine/engine.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
 import { SYSTEM_DIRS } from '../spec/machine.ts';
 import { ownerText } from '../engine/owner.ts';
 
-/** No process of ours stands for them any more. */
+/** Directories whose process has ended. */
 export function staleWork(workRoot: string): readonly string[] {
   return existsSync(workRoot) ? ofTheDead(workRoot) : [];
 }
 
-/** False: something is left all the same. */
+/** False: something is left. */
 export async function removeWork(engine: Engine, workRoot: string, names: readonly string[]): Promise<boolean> {
   const stubborn = names.filter((name) => !removeEmpty(join(workRoot, name)));
   if (stubborn.length === 0) return true;
@@ -25,8 +25,8 @@ export async function removeWork(engine: Engine, workRoot: string, names: readon
   const user = { uid: 0, gid: 0 };
   const system = SYSTEM_DIRS.filter((path) => existsSync(path));
   const isLink = (path: string): boolean => lstatSync(path).isSymbolicLink();
-  const links = system.filter(isLink).map((path): SkeletonEntry => ({ path, target: readlinkSync(path) }));
-  await ensureSkeleton(engine, links, user, workRoot);
+  const links = system.filter(isLink).map((path): RootImageEntry => ({ path, target: readlinkSync(path) }));
+  await ensureRootImage(engine, links, user, workRoot);
   await askEngine(engine, [
     'run',
     ...common(
@@ -43,7 +43,7 @@ export async function removeWork(engine: Engine, workRoot: string, names: readon
     ...bindArgs(kind, workRoot, '/work', true),
     '--entrypoint',
     '/usr/bin/rm',
-    skeletonName(links, user),
+    rootImageName(links, user),
     '-rf',
     '--',
     ...stubborn.map((name) => `/work/${name}`),
@@ -51,7 +51,7 @@ export async function removeWork(engine: Engine, workRoot: string, names: readon
   return stubborn.every((name) => !existsSync(join(workRoot, name)));
 }
 
-/** An empty directory can be removed by whoever owns the one above it. */
+/** The owner of the parent can remove an empty directory. */
 function removeEmpty(path: string): boolean {
   try {
     for (const dir of [join(path, 'work'), path]) if (existsSync(dir)) rmdirSync(dir);

@@ -1,4 +1,4 @@
-// sandbox/engine/build.ts: let an engine do what takes long: build, import, fetch. What it says comes line by line.
+// sandbox/engine/build.ts: runs an engine's long commands (build, import, pull) and reports their output line by line.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { pipeline } from 'node:stream/promises';
 import { createLines } from '../../lib/stream/lines.ts';
@@ -7,22 +7,22 @@ import { engineArgv, type Engine } from './engine.ts';
 
 export interface Told {
   readonly exitCode: number;
-  /** The end of what was said. */
+  /** The last lines of output. */
   readonly last: readonly string[];
 }
 
 const KEPT_LINES = 40;
 const LINE_BYTES = 4096;
 
-/** A program whose output the engine reads. */
+/** A program that writes the engine's standard input. */
 export interface Producer {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What an engine is started by, and what it is told about its surroundings. */
+/** How an engine's command is started. */
 export interface Surroundings {
-  /** Goes in front of its command line. */
+  /** Prepended to its command line. */
   readonly before: readonly string[];
   readonly env: Readonly<Record<string, string>>;
 }
@@ -36,7 +36,7 @@ export async function tellSlowly(
 ): Promise<Told> {
   const last: string[] = [];
   const hear = (said: string): void => {
-    // The builder paints what comes from a step's standard error.
+    // The builder colours the standard error of a step.
     const line = said.replaceAll(/\u001b\[[0-9;]*m/g, '');
     last.push(line);
     if (last.length > KEPT_LINES) last.shift();

@@ -1,38 +1,38 @@
-// sandbox/engine/engine-kinds.ts: in what Docker and Podman differ, as data. Whoever drives an engine asks here and nowhere else.
+// sandbox/engine/engine-kinds.ts: the differences between Docker and Podman, as data. All code that drives an engine reads them here.
 export const ENGINE_NAMES = ['docker', 'podman'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 export interface EngineKind {
   readonly title: string;
-  /** The packages that have it, as Debian calls them. */
+  /** Its packages, by their Debian names. */
   readonly packages: readonly string[];
-  /** Variables of the caller's by which an engine is told where and who it is. */
+  /** Variables of the caller that configure the engine's client. */
   readonly variables: RegExp;
-  /** Variables that lead to an engine on another machine, where that is not possible. */
+  /** Variables that select a remote engine where ags does not support one. */
   readonly remote: readonly string[];
   /**
-   * A daemon builds in namespaces of its own. Without one the command line itself does: so it is started in a mount namespace
-   * in which everything is mounted already, and in a network namespace that has doors, which both go with the container.
+   * A daemon creates containers in its own namespaces. Without a daemon the client does, so ags starts the client in a mount namespace
+   * where everything is mounted already, and in a network namespace with listeners; both end with the container.
    */
   readonly daemon: boolean;
-  /** Options of every container. */
+  /** Options for every container. */
   readonly always: readonly string[];
   readonly bindOptions: readonly string[];
-  /** Unless told otherwise, it gives a container more processes and files than this machine may grant. */
+  /** By default it requests more processes and files than this machine may grant. */
   readonly raisesLimits: boolean;
-  /** A name server that nobody is, where the engine would otherwise put one of the machine's. */
+  /** An unused name server address, where the engine would otherwise insert one of the machine's. */
   readonly ownResolver: readonly string[];
-  /** Takes variables that an image sets away from the first process. */
+  /** Options that keep the image's variables from the first process. */
   readonly withoutVariables: (names: readonly string[]) => readonly string[];
-  /** Options by which it makes no volumes that an image asks for; none: each is covered by an empty directory. */
+  /** Options that suppress the image's volumes; null: each is covered by an empty directory. */
   readonly withoutVolumes: readonly string[] | null;
-  /** Programs that it can run containers with, if they are installed; null: it says so itself. */
+  /** Known runtimes, used if installed; null: the engine lists them itself. */
   readonly runtimes: readonly string[] | null;
-  /** A label, as JSON, in what `ps --format` is given. */
+  /** A label as JSON, for `ps --format`. */
   readonly label: (name: string) => string;
 }
 
-/** What an engine's client fills in by itself. */
+/** Variables that an engine's client adds by itself. */
 export const PROXY_VARIABLES: readonly string[] = ['HTTP', 'HTTPS', 'FTP', 'NO', 'ALL'].flatMap((kind) => [
   `${kind}_PROXY`,
   `${kind.toLowerCase()}_proxy`,
@@ -45,13 +45,12 @@ export const ENGINE_KINDS: Readonly<Record<EngineName, EngineKind>> = {
     variables: /^(HOME|DOCKER_.*)$/,
     remote: [],
     daemon: true,
-    // The client would put what its own settings say about proxies into every container, with their passwords. A name alone takes it away.
+    // The client would put the proxies of its own settings, with passwords, into every container. A bare name removes the variable.
     always: PROXY_VARIABLES.flatMap((name) => ['--env', name]),
-    // It knows none.
     bindOptions: [],
     raisesLimits: false,
     ownResolver: ['--dns', '127.0.0.1'],
-    // A name alone takes a variable away, unless the client has one of this name itself.
+    // A bare name removes the variable, unless the client's environment has it.
     withoutVariables: (names) =>
       names.flatMap((name) => ['--env', /^(HOME|PATH|DOCKER_.*)$/.test(name) ? `${name}=` : name]),
     withoutVolumes: null,
@@ -64,11 +63,11 @@ export const ENGINE_KINDS: Readonly<Record<EngineName, EngineKind>> = {
     variables: /^(HOME|TMPDIR|XDG_(RUNTIME_DIR|CONFIG_HOME|DATA_HOME)|CONTAINERS_.*|STORAGE_.*)$/,
     remote: ['CONTAINER_HOST', 'CONTAINER_CONNECTION'],
     daemon: false,
-    // By itself it would mount places to write in (/run, /tmp, /var/tmp), and write users into /etc.
+    // By default Podman mounts writable directories (/run, /tmp, /var/tmp) and adds users to /etc.
     always: ['--read-only-tmpfs=false', '--passwd=false'],
     bindOptions: ['nosuid', 'nodev'],
     raisesLimits: true,
-    // Refused with --network none, with which there is no name server anyway.
+    // Podman refuses it with --network none, which has no name server anyway.
     ownResolver: [],
     withoutVariables: () => ['--unsetenv-all'],
     withoutVolumes: ['--image-volume', 'ignore'],

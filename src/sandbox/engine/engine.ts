@@ -7,15 +7,15 @@ import { run, type Finished } from '../../lib/process/process.ts';
 export interface Engine {
   readonly name: EngineName;
   readonly program: string;
-  /** Before every command. */
+  /** Global options before every command. */
   readonly options: readonly string[];
-  /** Where the engine is and who asks: DOCKER_HOST, DOCKER_CONTEXT, HOME and the like. */
+  /** The client's environment: DOCKER_HOST, DOCKER_CONTEXT, HOME and others. */
   readonly env: Readonly<Record<string, string>>;
   /** The Unix socket of the engine's daemon, if it has one. */
   readonly socket: string | null;
-  /** It has no right that its caller does not have, and every container has a user namespace of its own. */
+  /** The engine has only its caller's rights, and every container has its own user namespace. */
   readonly rootless: boolean;
-  /** Its address, where it is on another machine: nothing of this one can be mounted there, and no descriptor gets there. */
+  /** Address of a remote engine; null: a local one. A remote engine can mount nothing of this machine and gets no descriptors. */
   readonly far: string | null;
 }
 
@@ -31,7 +31,7 @@ export function askEngine(engine: Engine, args: readonly string[], input?: Buffe
 
 function runEngine(engine: Engine, argv: readonly string[], input?: Buffer): Promise<Finished> {
   return run(argv, {
-    // It need not be allowed to enter the caller's.
+    // The engine may not be allowed to enter the caller's directory.
     cwd: '/',
     env: engine.env,
     timeoutMs: DEADLINE_MS,
@@ -41,22 +41,22 @@ function runEngine(engine: Engine, argv: readonly string[], input?: Buffer): Pro
 
 const GONE_MS = 10_000;
 
-/** Ended by itself, a container is there for another moment, and its volumes are mounted. */
+/** Waits until a container is gone: after its end it exists for another moment, with its volumes mounted. */
 export async function containerGone(engine: Engine, name: string): Promise<void> {
   for (const end = Date.now() + GONE_MS; Date.now() < end; await sleep(20)) if (!(await isThere(engine, name))) return;
 }
 
-/** A container of this name. */
+/** Does a container of this name exist? */
 export async function isThere(engine: Engine, name: string): Promise<boolean> {
   return (await askEngine(engine, ['container', 'inspect', '--format', '.', name])).exitCode === 0;
 }
 
-/** What the engine answered; throws what it said when it refused. */
-export async function tellEngine(engine: Engine, args: readonly string[], input?: Buffer): Promise<string> {
+/** Returns the engine's output; throws its error message if it fails. */
+export async function callEngine(engine: Engine, args: readonly string[], input?: Buffer): Promise<string> {
   return answer(engine, await askEngine(engine, args, input));
 }
 
-/** The same with something in front of the engine's command line. */
+/** Like callEngine, with a prefix before the engine's command line. */
 export async function tellThrough(before: readonly string[], engine: Engine, args: readonly string[]): Promise<string> {
   return answer(engine, await runEngine(engine, [...before, ...engineArgv(engine, args)]));
 }
@@ -71,7 +71,7 @@ export function engineRefused(engine: Engine, stderr: string): AgsError {
     .split('\n')
     .map((line) => line.replace(/^(docker|podman|Error): /, '').trim())
     .find((line) => line !== '' && !/^(WARNING|time=.* level=warning)/.test(line));
-  return new AgsError('backend.failed', `${engine.name} could not start the sandbox: ${said ?? 'it said nothing'}`, {
+  return new AgsError('backend.failed', `${engine.name} could not start the sandbox: ${said ?? 'no error message'}`, {
     hint: 'See what works here: ags doctor',
   });
 }

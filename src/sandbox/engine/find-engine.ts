@@ -1,11 +1,11 @@
-// sandbox/engine/find-engine.ts: is there an engine that this caller may use on this machine, and how is it spoken to?
+// sandbox/engine/find-engine.ts: finds an engine that this caller may use, and how to call it.
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { errorCode } from '../../lib/error-code.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { Engine } from './engine.ts';
 import { dockerAddress } from './remote-engine.ts';
 import { ENGINE_KINDS, ENGINE_NAMES, type EngineName } from './engine-kinds.ts';
-import { findProgram, installCommand } from '../checks/host.ts';
+import { findProgram, installCommand } from '../programs.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -15,17 +15,17 @@ export interface EngineCaller {
   readonly userName: string;
 }
 
-/** On this machine. `named`: the user asked for it, so what is missing is said. Otherwise null where there is none. */
+/** A local engine. `named`: the user asked for it, so a missing one is an error; otherwise it gives null. */
 export function findEngine(name: EngineName, caller: EngineCaller, named: boolean): Engine | null {
   const found = findAnyEngine(name, caller, named);
   if (found === null || found.far === null) return found;
   if (!named) return null;
-  throw new AgsError('backend.unavailable', `This needs an engine on this machine, and Docker is at ${found.far}.`, {
-    hint: 'Use the one of this machine: docker context use default, or unset DOCKER_HOST',
+  throw new AgsError('backend.unavailable', `This needs an engine on this machine, but Docker is at ${found.far}.`, {
+    hint: 'Use the local one: docker context use default, or unset DOCKER_HOST',
   });
 }
 
-/** The same, wherever it is: for whoever mounts nothing of this machine. */
+/** A local or remote engine, for callers that mount nothing of this machine. */
 export function findAnyEngine(name: EngineName, caller: EngineCaller, named: boolean): Engine | null {
   const found = lookFor(name, caller);
   if (!('message' in found)) return found;
@@ -33,13 +33,13 @@ export function findAnyEngine(name: EngineName, caller: EngineCaller, named: boo
   throw new AgsError('backend.unavailable', found.message, { hint: found.hint });
 }
 
-/** For what only an engine can do: the one that was chosen, or else the first that this user may use. */
+/** For features that need an engine: the chosen one, or else the first that this user may use. */
 export function needEngine(choice: string, caller: EngineCaller): Engine {
   const chosen = ENGINE_NAMES.find((name) => name === choice);
   const found =
     chosen === undefined ? ENGINE_NAMES.flatMap((name) => findAnyEngine(name, caller, false) ?? [])[0] : undefined;
   const engine = found ?? findAnyEngine(chosen ?? 'docker', caller, true);
-  if (engine === null) throw new Error('an engine that was asked for is there, or the reason is said');
+  if (engine === null) throw new Error('findAnyEngine neither found the engine nor threw');
   return engine;
 }
 
@@ -77,7 +77,7 @@ function findDocker(program: string, { env }: EngineCaller): Engine | Problem {
   return socketProblem(socket) ?? { ...engine, socket, far: null };
 }
 
-/** For an engine that is reached through ssh. */
+/** For an engine behind ssh. */
 function keyAgent(env: Env): Record<string, string> {
   const socket = env['SSH_AUTH_SOCK'];
   return socket === undefined ? {} : { SSH_AUTH_SOCK: socket };
@@ -90,8 +90,8 @@ function socketProblem(socket: string): Problem | null {
   } catch (error) {
     return errorCode(error) === 'EACCES'
       ? {
-          message: `You may not use Docker: ${socket} is closed to you.`,
-          hint: 'Join the group "docker" (it is as mighty as root), or use: --backend native',
+          message: `You have no access to Docker: ${socket} is closed to you.`,
+          hint: 'Join the group "docker" (its members are as powerful as root), or use: --backend native',
         }
       : { message: 'Docker is installed but not running.', hint: 'Start it: sudo systemctl start docker' };
   }
@@ -112,7 +112,7 @@ function findPodman(program: string, caller: EngineCaller): Engine | Problem {
   };
 }
 
-/** Ids that a user may give to the users of containers. Where not files but a directory service knows, Podman will say. */
+/** Checks the subordinate IDs of the user. If a directory service provides them, Podman checks them itself. */
 function idsProblem({ uid, userName }: EngineCaller): Problem | null {
   const install = `Install it: ${installCommand(['uidmap'])}`;
   if (findProgram('newuidmap') === null)
@@ -122,18 +122,18 @@ function idsProblem({ uid, userName }: EngineCaller): Problem | null {
   const lacking = ['/etc/subuid', '/etc/subgid'].filter((file) => !readIfThere(file).split('\n').some(mine));
   if (lacking.length === 0) return null;
   return {
-    message: `Podman has no ids to give to the users of your containers: ${lacking.join(' and ')} do not name you.`,
+    message: `Podman has no user IDs for your containers: ${lacking.join(' and ')} do not name you.`,
     hint: `Run: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${userName} && podman system migrate`,
   };
 }
 
-/** Without systemd nobody makes control groups for it; and on control groups of the first version its usual runtime may refuse to start. */
+/** Without systemd Podman has to create cgroups itself; on cgroup v1 its default runtime may refuse to start. */
 function podmanOptions(): string[] {
   const runc = existsSync('/sys/fs/cgroup/cgroup.controllers') ? null : findProgram('runc');
   return [...(hasSystemd() ? [] : ['--cgroup-manager', 'cgroupfs']), ...(runc === null ? [] : ['--runtime', runc])];
 }
 
-/** By which the user's service manager is asked for control groups. */
+/** The bus address for requests to the user's service manager, which creates cgroups. */
 function messageBus(env: Env): Record<string, string> {
   const address = env['DBUS_SESSION_BUS_ADDRESS'];
   return address === undefined || !hasSystemd() ? {} : { DBUS_SESSION_BUS_ADDRESS: address };

@@ -1,6 +1,6 @@
-// sandbox/engine/images.ts: images of an engine: look at them, list those of ours, remove them.
+// sandbox/engine/images.ts: inspects images of an engine, lists those of ags, and removes them.
 import { AgsError } from '../../protocol/errors.ts';
-import { askEngine, tellEngine, type Engine } from './engine.ts';
+import { askEngine, callEngine, type Engine } from './engine.ts';
 import { readImage, type Image } from '../spec/image.ts';
 import { userMark } from './owner.ts';
 
@@ -19,34 +19,34 @@ function readList(answer: Buffer): unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** Every image that ags has made says what it is. */
+/** Every image made by ags has this label, which names its kind. */
 export const IMAGE_LABEL = 'ags.image';
 
-/** Which user of which machine made it: only they know whether it is still needed (owner.ts). */
+/** The user and machine that made the image: only they know whether it is still needed (owner.ts). */
 export const MAKER_LABEL = 'ags.maker';
 
-/** For an image of ours that is imported: what it is, and who made it. */
+/** Arguments that import an image with both labels. */
 export function importArgs(what: string): string[] {
-  // Each for itself: for Podman one line has one label, whose value is all the rest.
+  // One --change per label: Podman takes the rest of a line as the value of one label.
   const labels = [`${IMAGE_LABEL}=${what}`, `${MAKER_LABEL}=${userMark()}`];
   return ['import', ...labels.flatMap((label) => ['--change', `LABEL ${label}`]), '-'];
 }
 
 export interface OwnImage extends Image {
   readonly what: string;
-  /** Empty: another one has taken its name. */
+  /** Empty: another image has taken its name. */
   readonly names: readonly string[];
-  /** Where it was fetched from or sent to, by its digest: such an image need not have any other name. */
+  /** Digests with the repositories it was pulled from or pushed to; such an image may have no other name. */
   readonly digests: readonly string[];
   readonly createdAtMs: number;
 }
 
-/** Those that ags has made. */
+/** Images made by ags. */
 export async function ownImages(engine: Engine): Promise<readonly OwnImage[]> {
   const list = ['image', 'ls', '--quiet', '--no-trunc', '--filter', `label=${IMAGE_LABEL}`];
-  const ids = [...new Set((await tellEngine(engine, list)).split('\n').filter((id) => id !== ''))];
+  const ids = [...new Set((await callEngine(engine, list)).split('\n').filter((id) => id !== ''))];
   if (ids.length === 0) return [];
-  // One may be gone by now; the others are told all the same.
+  // One of them may be gone by now; the others are listed all the same.
   const { stdout } = await askEngine(engine, ['image', 'inspect', ...ids]);
   return readList(stdout).map((one): OwnImage => {
     const found = one as { RepoTags?: unknown; RepoDigests?: unknown; Created?: unknown };
@@ -65,15 +65,15 @@ export async function ownImages(engine: Engine): Promise<readonly OwnImage[]> {
   });
 }
 
-/** What it was made by, step by step, the last one first. Empty: it is gone. */
+/** The build steps, last one first. Empty: the image is gone. */
 export async function imageSteps(engine: Engine, id: string): Promise<readonly string[]> {
-  // A step may say nothing: the dash is there all the same.
+  // A step may be empty; the dash keeps its line.
   const { exitCode, stdout } = await askEngine(engine, ['history', '--no-trunc', '--format', '-{{.CreatedBy}}', id]);
   const lines = exitCode === 0 ? stdout.toString('utf8').trim().split('\n') : [];
   return lines.filter((line) => line !== '').map((line) => line.slice(1));
 }
 
-/** False: something uses it, or it is not there. By its id it goes with all its names. */
+/** False: it is in use, or does not exist. Removing by ID removes all its names. */
 export async function removeImage(engine: Engine, id: string): Promise<boolean> {
   return (await askEngine(engine, ['image', 'rm', '--force', id])).exitCode === 0;
 }

@@ -1,55 +1,59 @@
-// sandbox/engine/owner.ts: whose something in an engine is: the machine and the user that made it, and which process of theirs. Several machines and
-// several users can have the same engine, also by a socket of this machine that leads elsewhere.
-// Invariant: what does not carry exactly our mark is somebody else's, and is left alone: whether their process lives cannot be told from here. Labels of
-// builds before there were marks name a process and nobody besides, so they are nobody's to judge, not even for `ags cleanup`: such containers end with their
-// ags, and one that was made but never started takes no more than its name. Those builds read no process in a label with a mark, and leave it alone too.
+// sandbox/engine/owner.ts: labels engine objects with their owner: machine, user and process. Several machines and users can share one
+// engine, also through a local socket that is forwarded.
+// Invariant: an object without exactly our mark belongs to another owner and is left alone, because we cannot tell whether that owner's
+// process lives. Labels of builds before there were marks name only a process, so no ags removes such objects, not even `ags cleanup`:
+// their containers end with their ags, and one that was never started costs no more than its name. Those old builds find no process in a
+// marked label and leave it alone too.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAlive, ownIdentity } from '../../lib/process/liveness.ts';
 
-/** What containers on an engine of this machine carry: a mark, and the process that made them. */
+/** Label value for containers: a mark, and the process that made them. */
 export function ownerText(mark = userMark()): string {
   const { pid, startTicks } = ownIdentity();
   return `${mark}/${pid}:${startTicks}:${pidNamespace()}`;
 }
 
-/** Ours, and whoever made it is dead. Whoever made it put the same process into its name; what something is called, no image can say. */
+/**
+ * True if the object is ours and its process is dead. The object's name must contain the same process ID, because an image can set labels
+ * but not names.
+ */
 export function isOurDead(name: string, owner: string, mark = userMark()): boolean {
   if (!owner.startsWith(`${mark}/`)) return false;
-  const who = owner.slice(mark.length + 1);
-  return isNameOf(name, who) && isGone(who);
+  const maker = owner.slice(mark.length + 1);
+  return isNameOf(name, maker) && isGone(maker);
 }
 
-/** This machine among those that use an engine; which one it is, is nobody's business. */
+/** Identifies this machine among those that share an engine, without revealing which one it is. */
 export function machineMark(): string {
   const id = existsSync('/etc/machine-id') ? readFileSync('/etc/machine-id', 'utf8').trim() : '';
-  // In containers the file is often there and empty, as in all others of that image.
-  return shortHash(id === '' ? hostname() : id);
+  // In containers this file is often empty, the same for all containers of an image.
+  return markHash(id === '' ? hostname() : id);
 }
 
-/** This user of this machine. */
+/** Identifies this user of this machine. */
 export function userMark(): string {
   return `${machineMark()}.${process.getuid?.() ?? 0}`;
 }
 
-/** Whoever has this state directory: only there is it known whether what is on another machine is still waited for. */
+/** Identifies this state directory: only there is it known whether remote files are still needed. */
 export function stateMark(stateDir: string): string {
-  return `${userMark()}.${shortHash(stateDir)}`;
+  return `${userMark()}.${markHash(stateDir)}`;
 }
 
-function shortHash(text: string): string {
+function markHash(text: string): string {
   return createHash('sha256').update(`ags ${text}`).digest('hex').slice(0, 16);
 }
 
-function isNameOf(name: string, who: string): boolean {
-  const pid = /^\d+(?=:)/.exec(who)?.[0];
+function isNameOf(name: string, maker: string): boolean {
+  const pid = /^\d+(?=:)/.exec(maker)?.[0];
   return pid !== undefined && name.startsWith('ags-') && name.includes(`-${pid}-`);
 }
 
-/** Only who counts processes as the owner did can tell: containers that share an engine count theirs apart. */
-function isGone(who: string): boolean {
-  const [pid = '', boot = '', ticks = '', namespace = ''] = who.split(':');
+/** Only a process in the owner's PID namespace can tell: containers that share an engine number their processes separately. */
+function isGone(maker: string): boolean {
+  const [pid = '', boot = '', ticks = '', namespace = ''] = maker.split(':');
   const own = ownIdentity().startTicks.split(':')[0];
   if (boot === own && namespace !== pidNamespace()) return false;
   return !isAlive({ pid: Number(pid), startTicks: `${boot}:${ticks}` });

@@ -1,13 +1,13 @@
-// sandbox/engine/remote-engine.ts: an engine on another machine: where it is, and whether a sandbox of ours can be there.
+// sandbox/engine/remote-engine.ts: finds the address of a remote engine, and checks that it can run our sandboxes.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
-import { tellEngine, type Engine } from './engine.ts';
+import { callEngine, type Engine } from './engine.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where Docker's own client would go: the address of its engine, or what is wrong. */
+/** The engine address that Docker's own client would use, or the problem. */
 export function dockerAddress(env: Env): string | { readonly problem: string } {
   const { DOCKER_HOST: host, DOCKER_CONTEXT: named } = env;
   if (host !== undefined && host !== '') return host;
@@ -31,7 +31,7 @@ function readJson(file: string): unknown {
   try {
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : null;
   } catch {
-    // Docker says itself what is wrong with it.
+    // Docker itself reports what is wrong with the file.
     return null;
   }
 }
@@ -43,9 +43,9 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   arm64: 'arm64',
 };
 
-/** Our programs there are this machine's; and what the engine cannot limit, nobody can. */
-export async function checkFarEngine(engine: Engine, arch: 'x64' | 'arm64'): Promise<void> {
-  const said = await tellEngine(engine, [
+/** Our programs there are copies of this machine's, so the architecture must match; and only the engine can enforce limits there. */
+export async function checkRemoteEngine(engine: Engine, arch: 'x64' | 'arm64'): Promise<void> {
+  const said = await callEngine(engine, [
     'info',
     '--format',
     '{{.OSType}} {{.Architecture}} {{.MemoryLimit}} {{.PidsLimit}}',

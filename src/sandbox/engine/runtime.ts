@@ -1,10 +1,10 @@
-// sandbox/engine/runtime.ts: which program of an engine runs containers.
+// sandbox/engine/runtime.ts: checks the runtime, the program with which an engine runs containers.
 import { AgsError } from '../../protocol/errors.ts';
-import { tellEngine, type Engine } from './engine.ts';
+import { callEngine, type Engine } from './engine.ts';
 import { ENGINE_KINDS } from './engine-kinds.ts';
-import { findProgram } from '../checks/host.ts';
+import { findProgram } from '../programs.ts';
 
-/** Refuses what the engine does not have, before anything is made. */
+/** Throws if the engine does not have the runtime, before anything is created. */
 export async function checkRuntime(engine: Engine | null, runtime: string): Promise<void> {
   if (engine === null)
     throw new AgsError(
@@ -28,7 +28,7 @@ export async function checkRuntime(engine: Engine | null, runtime: string): Prom
 async function listRuntimes(engine: Engine): Promise<string[]> {
   const { runtimes } = ENGINE_KINDS[engine.name];
   if (runtimes !== null) return runtimes.filter((name) => findProgram(name) !== null);
-  const said = await tellEngine(engine, ['info', '--format', '{{json .Runtimes}}']);
+  const said = await callEngine(engine, ['info', '--format', '{{json .Runtimes}}']);
   const found: unknown = JSON.parse(said === '' ? '{}' : said);
   return typeof found === 'object' && found !== null ? Object.keys(found).toSorted() : [];
 }

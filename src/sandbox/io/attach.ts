@@ -1,6 +1,6 @@
-// sandbox/io/attach.ts: from the spawned launcher to a running sandbox: bwrap's report, our word to go, and the end.
-// Invariant: the word is given only when the sandbox's first process dies with us, has its filter and a network of its own, and
-// when we have every door in it; whatever goes wrong before that ends everything that was started.
+// sandbox/io/attach.ts: from the spawned launcher to a running sandbox: bwrap's report, our go signal, and the end.
+// Invariant: the go signal is sent only when the sandbox's first process dies with us, has its filter and its own network, and we have
+// all of its listeners. A failure before that ends everything that was started.
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import { Writable } from 'node:stream';
 import { AgsError } from '../../protocol/errors.ts';
 import { signalNumber } from '../../lib/process/process.ts';
 import type { Sandbox } from '../backend.ts';
-import type { Doors } from './listeners.ts';
-import { DESCRIPTORS } from '../native/launch.ts';
+import type { Listeners } from './listeners.ts';
+import { DESCRIPTORS } from './descriptors.ts';
 import {
   gone,
   identify,
@@ -25,27 +25,27 @@ import {
   type Init,
 } from './processes.ts';
 
-/** Making namespaces and mounts takes milliseconds; on a machine that is out of breath, seconds. */
+/** Creating namespaces and mounts takes milliseconds, or seconds on an overloaded machine. */
 const ANSWER_S = 20;
 
-/** A first process that sleeps without a filter for this long has none. */
+/** A first process that sleeps without a filter for this long will not install one. */
 const SURE_S = 1;
-/** What a bwrap that failed has said is copied by others, who need a moment. */
+/** Other processes copy the output of a failed bwrap, which takes a moment. */
 const LATE_MS = 5000;
 
 export interface AttachOptions {
   readonly answerSeconds?: number;
-  /** What else the first process must have given up: what it has not, as a part of a sentence. */
+  /** Checks what else the first process must have given up. Returns what it kept, as part of a sentence. */
   readonly lacking?: (initPid: number) => string | null;
-  /** False as long as the word must wait: whoever is to read what the command says may not be there yet. */
+  /** False while the go signal must wait, for example for the reader of the command's output. */
   readonly mayGo?: () => boolean;
 }
 
-/** Resolves once bwrap has made its namespaces; rejects if it ends before that. */
+/** Resolves once bwrap has created its namespaces; rejects if it ends before. */
 export function attach(
   child: ChildProcess,
   status: number,
-  doors: Doors,
+  listeners: Listeners,
   { answerSeconds = ANSWER_S, lacking, mayGo }: AttachOptions = {},
 ): Promise<Sandbox> {
   return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export function attach(
     const done = new Promise<number>((finish, fail) => {
       child.on('error', (error) => {
         ended = true;
-        doors.close();
+        listeners.close();
         const absent = new AgsError('backend.failed', `The sandbox launcher could not be started: ${error.message}`, {
           hint: 'Find out why with: ags doctor',
           cause: error,
@@ -70,11 +70,11 @@ export function attach(
         fail(absent);
       });
       child.on('exit', () => {
-        doors.close();
-        // A bwrap that ends in the middle of its set-up leaves a child that waits for its word for ever.
+        listeners.close();
+        // A bwrap that ends during set-up leaves a child that waits for the go signal for ever.
         const left = init ?? suspect;
         if (left !== null) killExactly(left);
-        // What it said may still be on its way; whoever else is left after that waits for nothing.
+        // Its output may still be on its way; processes left after that wait for nothing.
         if (init === null) late = setTimeout(() => killGroup(child), LATE_MS);
       });
       child.on('close', (code, signal) => {
@@ -88,9 +88,9 @@ export function attach(
         const exitCode =
           report.exitCode ??
           (report.initPid !== null && died !== null ? 128 + signalNumber(died) : null) ??
-          // It was ended by a signal of ours before bwrap could say that it had begun.
+          // Our own signal ended it before bwrap reported the start.
           (code !== null && sent.has(code - 128) ? code : null);
-        // Without its process the word to go was never given.
+        // Without a known first process the go signal was never sent.
         if (exitCode !== null && init !== null)
           return void gone(init).then(() => finish(exitCode === 0 && report.outputLost ? 1 : exitCode));
         const broken = new AgsError(
@@ -102,9 +102,9 @@ export function attach(
         fail(broken);
       });
     });
-    // A failure before the start is reported by the outer promise alone.
+    // The outer promise alone reports a failure before the start.
     done.catch(() => undefined);
-    // Not performance.now(), which has to be loaded first and takes as long as a program to start.
+    // Not performance.now(), which is loaded on first use, and that takes as long as starting a program.
     const begun = process.uptime();
     const look = (): void => {
       if (ended || killed) return;
@@ -132,8 +132,8 @@ export function attach(
           stderr: child.stderr,
           done,
           cutShort: () => (starved ? 'memory' : null),
-          connect: doors.connect,
-          open: doors.open,
+          connect: listeners.connect,
+          open: listeners.open,
           signal(name) {
             sent.add(signalNumber(name));
             void signalCommand(pid, name);
@@ -145,7 +145,7 @@ export function attach(
         });
       }
       if (init === null) return void setTimeout(look, 1);
-      // bwrap ends with its child; who stands beside a container waits for our word.
+      // bwrap ends with its child; the stream broker of a container waits for the go signal.
       if (lacking !== undefined && !lives(init)) return refuse(init, endedEarly());
       const filtered = isFiltered(init.pid);
       const network = filtered ? networkOf(init.pid) : null;
@@ -156,11 +156,16 @@ export function attach(
         );
       const fault = network === 'own' && lacking !== undefined ? faultOf(init, lacking) : null;
       if (fault !== null) return refuse(init, fault);
-      if (network === 'own' && doors.state === 'open' && mayGo?.() !== false) return feed(child, DESCRIPTORS.go, '\n');
-      if (filtered && doors.state !== 'open' && (doors.state === 'lost' || process.uptime() - begun > answerSeconds))
+      if (network === 'own' && listeners.state === 'open' && mayGo?.() !== false)
+        return feed(child, DESCRIPTORS.go, '\n');
+      if (
+        filtered &&
+        listeners.state !== 'open' &&
+        (listeners.state === 'lost' || process.uptime() - begun > answerSeconds)
+      )
         return refuse(
           init,
-          new AgsError('backend.failed', 'The sandbox came without a door to the gateway; the command was not run.', {
+          new AgsError('backend.failed', 'The sandbox has no listener for the gateway; the command was not run.', {
             hint: 'Find out why with: ags doctor',
           }),
         );
@@ -184,15 +189,15 @@ export function attach(
   });
 }
 
-/** It may end at any moment, and what there was to read with it; one that lives and cannot be read is not trusted. */
+/** The process may end at any moment, and its /proc files with it. A live process that cannot be read is not trusted. */
 function faultOf(init: Init, lacking: NonNullable<AttachOptions['lacking']>): AgsError | null {
   try {
     const kept = lacking(init.pid);
-    return kept === null ? null : unprotected(`The sandbox is not what it should be: ${kept}`, kept);
+    return kept === null ? null : unprotected(`The sandbox is not protected as planned: ${kept}`, kept);
   } catch (error) {
     if (!lives(init)) return endedEarly();
-    const unknown = `what it had given up could not be read (${(error as Error).message})`;
-    return unprotected(`The sandbox was not let go on: ${unknown}`, unknown);
+    const unknown = `its protection could not be read (${(error as Error).message})`;
+    return unprotected(`The sandbox could not be verified: ${unknown}`, unknown);
   }
 }
 
@@ -202,7 +207,7 @@ export function endedEarly(): AgsError {
   });
 }
 
-/** `lacking` is the same as a part of a sentence about a test sandbox. */
+/** `lacking` is the same fact as part of a sentence about a test sandbox. */
 function unprotected(what: string, lacking: string): AgsError {
   return new AgsError('backend.unprotected', `${what}; the command was not run.`, {
     hint: 'Is bwrap the program of your distribution? See: ags doctor',
@@ -210,30 +215,27 @@ function unprotected(what: string, lacking: string): AgsError {
   });
 }
 
-/** With a terminal, the input of the command is a descriptor of its own. */
+/** With a terminal, the command's input is a separate descriptor. */
 function inputOf(child: ChildProcess): Writable | null {
-  const apart = (child.stdio as readonly unknown[] | undefined)?.[DESCRIPTORS.stdin];
-  return apart instanceof Writable ? apart : child.stdin;
+  const separate = (child.stdio as readonly unknown[] | undefined)?.[DESCRIPTORS.stdin];
+  return separate instanceof Writable ? separate : child.stdin;
 }
 
 export function feed(child: ChildProcess, descriptor: number, data: string | Buffer): void {
-  // Of a child that could not be started there are none.
+  // A child that could not be started has no streams.
   const streams = child.stdio as readonly unknown[] | undefined;
   const pipe = streams?.[descriptor] as NodeJS.WritableStream | undefined;
-  // The launcher may die before it has read everything; its exit tells the story.
+  // The launcher may die before it has read everything; its exit is reported elsewhere.
   pipe?.on('error', () => undefined);
   pipe?.end(data);
 }
 
-/**
- * Where bwrap reports: a file, because a bwrap that could not report to us any more would die and leave the half-made
- * sandbox behind, waiting for ever.
- */
+/** bwrap reports into a file: with a broken pipe, bwrap would die and leave a half-built sandbox that waits for ever. */
 export function openStatus(runDir: string): number {
   const path = join(runDir, `status-${process.pid}`);
   const fd = openSync(path, 'w+', 0o600);
   unlinkSync(path);
-  // Room for what it will say is taken now, while a full disk is an error that can be told.
+  // The space for the report is allocated now, while a full disk can still be reported.
   const room = Buffer.alloc(STATUS_BYTES, ' ');
   for (let at = 0; at < room.length;) at += writeSync(fd, room, at, room.length - at, at);
   return fd;

@@ -1,36 +1,36 @@
-// sandbox/io/listeners.ts: the doors of a sandbox, as they come from its launcher: sockets that stand in its network and are ours.
-// They arrive over Node's own channel between a process and its child, so Node makes servers of them.
-// Invariant: a door is given to the caller before the command runs, and nothing is left open when the sandbox is over.
+// sandbox/io/listeners.ts: receives a sandbox's listeners from its launcher: our sockets in the sandbox's network.
+// They arrive over Node's channel between a process and its child, so Node turns them into servers.
+// Invariant: the caller gets every listener before the command runs, and none stays open after the sandbox.
 import type { ChildProcess } from 'node:child_process';
 import { createSocket, type BindOptions, type Socket as DatagramSocket } from 'node:dgram';
 import { createServer, isIPv4, Server, Socket } from 'node:net';
 import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxNetwork } from '../../protocol/spec.ts';
-import type { OnDoor } from '../backend.ts';
+import type { OnListener } from '../backend.ts';
 
-export interface Doors {
-  /** `lost`: no more can come, and some have not. */
+export interface Listeners {
+  /** `lost`: some have not arrived, and no more can. */
   readonly state: 'awaited' | 'open' | 'lost';
   connect(port: number, address?: string): Promise<Socket>;
-  /** A door at this port of the sandbox's loopback, opened while it runs. Rejects if the port is taken. */
+  /** Opens another listener at this port of the sandbox's loopback, while it runs. Rejects if the port is taken. */
   open(port: number, address?: string): Promise<Server>;
-  /** From now on `onPorts` hears which ports somebody listens at, whenever that changes. */
+  /** From now on `onPorts` gets the ports with listeners inside, whenever they change. */
   watchPorts(): void;
   close(): void;
 }
 
 /** The kernel's own bound (net.core.somaxconn); a burst of connections waits instead of being refused. */
 const BACKLOG = 4096;
-/** So many may be opened while it runs: containers of a task can publish any number of ports, and each is a descriptor of ours. */
+/** Listeners that may be opened later: containers of a task can publish any number of ports, and each takes a descriptor. */
 export const MOST_LATE = 256;
 
-export function receiveDoors(
+export function receiveListeners(
   child: ChildProcess,
   network: SandboxNetwork,
-  onDoor: OnDoor | undefined,
+  onListener: OnListener | undefined,
   onPorts?: (ports: readonly number[]) => void,
-): Doors {
-  const expected = network.kind === 'gateway' ? network.doors : [];
+): Listeners {
+  const expected = network.kind === 'gateway' ? network.listeners : [];
   const open = new Map<number, Server | DatagramSocket>();
   const late = new Set<Server>();
   const asked = new Map<number, { resolve(handle: Socket | Server): void; refuse(): void }>();
@@ -45,16 +45,16 @@ export function receiveDoors(
   };
   hangUpWhenComplete();
   child.on('message', (message, handle) => {
-    const { door, connected, refused } = message as Partial<Record<'door' | 'connected' | 'refused', number>>;
+    const { listener, connected, refused } = message as Partial<Record<'listener' | 'connected' | 'refused', number>>;
     const { ports } = message as { ports?: readonly number[] };
     if (ports !== undefined) return onPorts?.(ports);
-    if (door !== undefined) {
+    if (listener !== undefined) {
       const mine = handle instanceof Server ? listenAgain(handle) : bindAgain(handle);
-      if (closed) return closeDoor(mine);
-      // Whom we cannot take in, for want of descriptors, is turned away; the others stay.
+      if (closed) return closeListener(mine);
+      // A connection for which no descriptor is left is refused; the others stay.
       mine.on('error', () => undefined);
-      open.set(door, mine);
-      onDoor?.(expected[door]?.name ?? '', mine);
+      open.set(listener, mine);
+      onListener?.(expected[listener]?.name ?? '', mine);
       return hangUpWhenComplete();
     }
     const id = connected ?? refused ?? -1;
@@ -65,7 +65,7 @@ export function receiveDoors(
       else waiting.resolve(handle);
     } else if (handle instanceof Server) {
       const mine = listenAgain(handle).on('error', () => undefined);
-      if (closed || waiting === undefined) return closeDoor(mine);
+      if (closed || waiting === undefined) return closeListener(mine);
       late.add(mine.on('close', () => late.delete(mine)));
       waiting.resolve(mine);
     } else waiting?.refuse();
@@ -96,13 +96,13 @@ export function receiveDoors(
     open: (port, address) =>
       late.size + asked.size < MOST_LATE
         ? (ask('listen', port, address) as Promise<Server>)
-        : Promise.reject(new AgsError('backend.failed', `There are ${MOST_LATE} doors already.`)),
+        : Promise.reject(new AgsError('backend.failed', `The sandbox already has ${MOST_LATE} extra listeners.`)),
     watchPorts() {
       if (child.connected) child.send('watch', () => undefined);
     },
     close() {
       closed = true;
-      for (const door of [...open.values(), ...late]) closeDoor(door);
+      for (const listener of [...open.values(), ...late]) closeListener(listener);
       hangUp(child);
       refuseAll();
     },
@@ -112,31 +112,31 @@ export function receiveDoors(
 const LOOPBACK = '127.0.0.1';
 
 export const REFUSED = {
-  connect: (port: number) => `Nobody listens at port ${port} inside the sandbox.`,
-  listen: (port: number) => `Port ${port} inside the sandbox is taken, or not free to be taken.`,
+  connect: (port: number) => `No server listens at port ${port} inside the sandbox.`,
+  listen: (port: number) => `Port ${port} inside the sandbox is in use or reserved.`,
 };
 
-/** The other side closes the channel: after a disconnect() of ours Node would never say that the child's streams are closed. */
+/** The child closes the channel: after our own disconnect() Node would never report that the child's streams are closed. */
 function hangUp(child: ChildProcess): void {
-  // It may have ended meanwhile, which is all that was asked for.
+  // The child may have ended meanwhile, which is just as good.
   if (child.connected) child.send('done', () => undefined);
 }
 
-/** The server that Node makes closes a connection as soon as the other side has said its last word; ours does not. */
+/** Node's own server closes a connection as soon as the other side ends; ours does not. */
 function listenAgain(received: Server): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: false }).listen(received, BACKLOG);
 }
 
-// A socket that could look names up would load all of node:dns at once, which takes longer than the doors together.
+// With name lookup, a socket would load node:dns, which takes longer than all listeners together.
 function bindAgain(received: unknown): DatagramSocket {
   const asItIs = createSocket({ type: 'udp4', lookup: (address, _options, found) => found(null, address, 4) });
   return asItIs.bind(received as BindOptions);
 }
 
-function closeDoor(door: Server | DatagramSocket): void {
+function closeListener(listener: Server | DatagramSocket): void {
   try {
-    door.close();
+    listener.close();
   } catch {
-    // Whoever was given it has closed it already.
+    // Its owner has closed it already.
   }
 }

@@ -1,6 +1,6 @@
-// sandbox/io/prepare-mounts.ts: the directories of one run, made before anything is mounted.
-// Invariant: every mount point that lies in a directory the sandbox can write is made here, by us, in a directory the
-// sandbox has never seen, so bwrap never walks a path that an agent could have prepared.
+// sandbox/io/prepare-mounts.ts: creates the directories of a run before anything is mounted.
+// Invariant: this code creates every mount point inside a writable directory, in a directory that the sandbox has never seen, so bwrap
+// never walks a path that an agent could have prepared.
 import {
   chmodSync,
   chownSync,
@@ -17,16 +17,20 @@ import {
 import { dirname, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import type { Layer, SandboxSpec, WorkspaceMount } from '../../protocol/spec.ts';
-import type { Launch } from '../native/launch.ts';
+import type { PlannedFile } from '../spec/mount-sources.ts';
 
 export interface PrepareInput {
   readonly runDir: string;
-  /** A character device 0:0 on the same file system: what overlayfs takes for "deleted". */
+  /** A character device 0:0 on the same file system, which means "deleted" to overlayfs. */
   readonly whiteout: string;
   readonly callerIsRoot: boolean;
 }
 
-export function prepareRunDir(input: PrepareInput, spec: SandboxSpec, launch: Launch): void {
+export function prepareRunDir(
+  input: PrepareInput,
+  spec: SandboxSpec,
+  launch: { readonly files: readonly PlannedFile[] },
+): void {
   const { runDir } = input;
   const own = (path: string): void => {
     if (input.callerIsRoot) chownSync(path, spec.user.uid, spec.user.gid);
@@ -54,7 +58,7 @@ export function prepareOverlay(
     mkdirSync(dirname(join(layer, path)), { recursive: true });
     linkSync(whiteout, join(layer, path));
   }
-  // The topmost layer decides what a merged directory looks like, so these copies must look like the originals.
+  // The topmost layer sets the attributes of a merged directory, so these copies must match the originals.
   for (const dir of new Set(['.', ...workspace.hidden.flatMap(parents)])) {
     const original = topmost(workspace.layers, dir);
     const copy = join(layer, dir);
@@ -72,7 +76,7 @@ function topmost(layers: readonly Layer[], dir: string): Stats {
   throw new Error(`no layer has the directory ${dir}`);
 }
 
-/** A run directory is used again when what it holds is captured. */
+/** A run directory is reused when its content is captured. */
 function linkOnce(target: string, path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) symlinkSync(target, path);
 }
@@ -88,8 +92,8 @@ function placeholder(path: string, directory: boolean): void {
 }
 
 /**
- * Mount points below a writable bind (the home) are made in its host directory. On a further turn an agent has been there: only what
- * is a plain directory all the way is walked, and nothing is mounted or made behind a link.
+ * Mount points below a writable bind (the home) are created in its host directory. After the first turn an agent has been there, so only
+ * plain directories are walked, and nothing is mounted or created behind a link.
  */
 export function prepareMountPoints(spec: SandboxSpec, own: (path: string) => void): void {
   const writable = spec.mounts.filter((m) => m.kind === 'bind' && m.writable);
@@ -113,8 +117,8 @@ export function prepareMountPoints(spec: SandboxSpec, own: (path: string) => voi
 function inTheWay(to: string): AgsError {
   return new AgsError(
     'backend.failed',
-    `${to} cannot be shown: something else was put in its way in the sandbox's home.`,
-    { hint: 'Begin again with a fresh home: ags restart <task>' },
+    `${to} cannot be mounted: the sandbox's home has something else in its place.`,
+    { hint: 'Start again with a fresh home: ags restart <task>' },
   );
 }
 

@@ -1,5 +1,5 @@
 // sandbox/io/processes.ts: the processes of a sandbox as the host sees them in /proc.
-// Invariant: a signal goes to the very process that was looked at, never to a later one with the same number.
+// Invariant: a signal goes only to the process that was inspected, never to a later one with the same number.
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,16 +8,16 @@ import { statFields } from '../../lib/process/proc-stat.ts';
 
 export interface Init {
   readonly pid: number;
-  /** With the pid it names one process for ever. */
+  /** Together with the process ID it identifies one process for ever. */
   readonly startTicks: string;
 }
 
-// bwrap reports when its own life is bound to ours. PID 1 inside binds its life to bwrap's, and then takes the filter.
+// bwrap reports once it is bound to our life. PID 1 inside binds itself to bwrap, and then installs the filter.
 export function isFiltered(initPid: number): boolean {
   return /^Seccomp:\s*2/m.test(read(`/proc/${initPid}/status`));
 }
 
-/** `shared` also where it cannot be told: nothing may run then. */
+/** Also `shared` if it cannot be read, so that nothing runs then. */
 export function networkOf(initPid: number): 'own' | 'shared' | 'gone' {
   try {
     return readlinkSync(`/proc/${initPid}/ns/net`) === readlinkSync('/proc/self/ns/net') ? 'shared' : 'own';
@@ -26,12 +26,12 @@ export function networkOf(initPid: number): 'own' | 'shared' | 'gone' {
   }
 }
 
-/** It has started the command's process and sleeps until that ends: whatever it was to take by now, it has. */
+/** It has started the command's process and sleeps until that ends, so its set-up is complete. */
 export function waits(initPid: number): boolean {
   return firstChild(initPid) !== null && statOf(initPid)?.state === 'S';
 }
 
-// bwrap ends when the command does; the kernel takes a moment longer to end what else ran inside, and lets go of PID 1 last.
+// bwrap ends with the command; the kernel needs a moment more to kill the other processes inside, and removes PID 1 last.
 export async function gone(init: Init | null): Promise<void> {
   if (init === null) return;
   while (lives(init)) await sleep(1);
@@ -42,18 +42,18 @@ export function lives({ pid, startTicks }: Init): boolean {
   return stat !== null && stat.startTicks === startTicks && stat.state !== 'Z';
 }
 
-// PID 1 inside is bound to bwrap's life only at the end of its set-up: before that it would stay, and run the command.
+// PID 1 inside is bound to bwrap only at the end of its set-up: before that it would survive and run the command.
 export function killBoth(child: ChildProcess, init: Init): void {
   killExactly(init);
   child.kill('SIGKILL');
 }
 
-/** The launcher has a process group of its own. */
+/** The launcher has its own process group. */
 export function killGroup(child: ChildProcess): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // Nobody is left in it.
+    // No process is left in it.
   }
 }
 
@@ -74,10 +74,10 @@ export function identify(pid: number | null): Init | null {
 // PID 1 inside is bwrap's own init, which ignores signals; its only child at the start is the command.
 export async function signalCommand(initPid: number, name: NodeJS.Signals): Promise<void> {
   let command = firstChild(initPid);
-  // bwrap reports the sandbox before it has made the command's process.
+  // bwrap reports the sandbox before it has created the command's process.
   for (; command === null && statOf(initPid) !== null; command = firstChild(initPid)) await sleep(2);
   if (command === null) return;
-  // What a terminal sends goes to the whole job; what another process sends goes to the command alone.
+  // A terminal's signals go to the whole job; signals of other processes go to the command alone.
   const toGroup = name === 'SIGINT' || name === 'SIGQUIT';
   try {
     process.kill(toGroup ? -(statOf(command)?.group ?? command) : command, name);
@@ -90,7 +90,7 @@ function firstChild(pid: number): number | null {
   return children(pid)[0] ?? null;
 }
 
-/** bwrap's own child is in a process namespace of its own; others, which the launcher has left, copy streams. */
+/** bwrap's own child is in a new PID namespace; the launcher's other children copy streams. */
 export function namespacedChild(pid: number): number | null {
   return children(pid).find((child) => /^NSpid:\s+\d+\s+\d/m.test(read(`/proc/${child}/status`))) ?? null;
 }

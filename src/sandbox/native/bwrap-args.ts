@@ -1,13 +1,13 @@
-// sandbox/native/bwrap-args.ts: a SandboxSpec as bubblewrap arguments. Pure.
-// Invariant: protection is entirely determined by this list, so every part of it stands here and nowhere else.
+// sandbox/native/bwrap-args.ts: turns a SandboxSpec into bubblewrap arguments. Pure.
+// Invariant: this list alone determines the protection, so every part of it is here and nowhere else.
 // The arguments go to bwrap through a descriptor: on its command line they would show in /proc/1/cmdline inside.
 import type { Mount, SandboxSpec, WorkspaceMount } from '../../protocol/spec.ts';
 
 export interface ArgsInput {
   readonly spec: SandboxSpec;
-  /** Where the launcher has put a mount's content: staged binds, generated files, the merged workspace. */
+  /** The path of a mount's content: staged binds, generated files, the merged workspace. */
   readonly source: (mount: Mount) => string;
-  /** True when the command gets a terminal of ours, which is then its session's controlling terminal. */
+  /** True when the command gets our terminal as its controlling terminal. */
   readonly terminal: boolean;
   readonly descriptors: { readonly seccomp: number; readonly status: number };
 }
@@ -16,7 +16,7 @@ export function bwrapArgs(input: ArgsInput): string[] {
   const { spec } = input;
   return [
     ...NAMESPACES,
-    // With a gateway the launcher has made it, and the doors in it.
+    // With a gateway the launcher has created the network namespace and its listeners.
     ...(spec.network.kind === 'loopback' ? ['--unshare-net'] : []),
     '--uid',
     String(spec.user.uid),
@@ -27,12 +27,12 @@ export function bwrapArgs(input: ArgsInput): string[] {
     '--cap-drop',
     'ALL',
     '--die-with-parent',
-    // With a terminal the command makes its own session, to which that terminal then belongs.
+    // With a terminal the command creates its own session, to which that terminal then belongs.
     ...(input.terminal ? [] : ['--new-session']),
     '--clearenv',
     ...Object.entries(spec.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...spec.mounts.flatMap((mount) => mountArgs(mount, input.source)),
-    // bwrap's own root and /dev are tmpfs that the sandbox's user could fill.
+    // bwrap's root and /dev are tmpfs mounts that the sandbox's user could fill.
     '--remount-ro',
     '/dev',
     '--remount-ro',
@@ -41,13 +41,13 @@ export function bwrapArgs(input: ArgsInput): string[] {
     spec.workdir,
     '--seccomp',
     String(input.descriptors.seccomp),
-    // Tells the pid of the sandbox's init, and the exit code only if the command was really started.
+    // Reports the process ID of the sandbox's init, and the exit code only if the command was really started.
     '--json-status-fd',
     String(input.descriptors.status),
   ];
 }
 
-// Named one by one: --unshare-all would quietly go on where a user namespace cannot be had.
+// Listed one by one: --unshare-all silently continues without a user namespace.
 const NAMESPACES = [
   '--unshare-user',
   '--disable-userns',
@@ -72,7 +72,7 @@ function mountArgs(mount: Mount, source: (mount: Mount) => string): string[] {
     case 'dir':
       return ['--perms', mount.mode, '--dir', mount.to];
     case 'proc':
-      // PID 1 is bwrap itself, with the same user: whoever could write its memory would make it outlive us.
+      // PID 1 is bwrap itself, with the same user: a program that wrote its memory could make it outlive us.
       return ['--proc', mount.to, '--perms', '0555', '--tmpfs', `${mount.to}/1`, '--remount-ro', `${mount.to}/1`];
     case 'dev':
       return ['--dev', mount.to];

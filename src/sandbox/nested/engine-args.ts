@@ -1,25 +1,33 @@
-// sandbox/nested/engine-args.ts: the engine inside as a container beside the sandbox: its command line, and that of the engine in it. Pure.
-// Invariant: what it may do is entirely determined by these lists and by inner-scripts.ts.
+// sandbox/nested/engine-args.ts: the command lines of nested Docker: of the container beside the sandbox, and of the engine in it. Pure.
+// Invariant: these lists and perl/user-namespace-helper.pl alone determine what nested Docker may do.
+import { perlProgram } from '../../lib/perl.ts';
 import type { Limits } from '../../protocol/spec.ts';
 import { LABEL, OWNER_LABEL } from '../container/container-args.ts';
-import { bindArgs, type SkeletonEntry } from '../container/mounts.ts';
+import { bindArgs, type RootImageEntry } from '../container/mounts.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
-import { HALL_NAMES } from './egress-network.ts';
-import { INNER_MEETING, KEEPER } from '../inner-scripts.ts';
+import { EGRESS_INTERFACES, EGRESS_NAMES } from './egress-network.ts';
 
 /**
- * The first of the users that the engine and its containers have on this machine: above what systemd gives to containers, below
- * what some programs take for negative. Nobody else has files or processes under them.
+ * The first user ID that the engine and its containers have on this machine: above the range that systemd gives to containers, below the
+ * values that some programs take for negative. No other user has files or processes under these IDs.
  */
-export const INNER_BASE = 0x7000_0000;
+export const NESTED_BASE = 0x7000_0000;
+/** The number of user IDs of the engine; the next one belongs to the user-namespace helper. */
+export const NESTED_USERS = 65_536;
 
-/** In the engine's own network: where it is asked, and where it finds images. */
+/** The directory in which the user-namespace helper finds the stream broker. */
+export const NESTED_MEETING = '/ags';
+
+/** For containers whose requests the gateway inspects: they mount this file with `-v`. It has the same path in the sandbox. */
+export const TRUST_INSIDE = '/run/ags/ca-bundle.pem';
+
+/** Ports in the engine's network: its API, and the image cache. */
 export const ENGINE_PORT = 2375;
 export const REGISTRY_PORT = 5000;
 
 export const DATA_DIR = '/var/lib/docker';
 
-export interface InnerInput {
+export interface NestedInput {
   readonly name: string;
   readonly run: string;
   readonly owner: string;
@@ -27,23 +35,23 @@ export interface InnerInput {
   readonly arch: 'x64' | 'arm64';
   readonly perl: string;
   readonly limits: Pick<Limits, 'memoryBytes' | 'processes'>;
-  /** A directory of the host in which the keeper meets the usher. */
+  /** The host directory in which the user-namespace helper meets the stream broker. */
   readonly meeting: string;
-  /** Directories of this machine that the engine's programs are in. */
+  /** System directories with the engine's programs. */
   readonly system: readonly string[];
 }
 
 // prctl, capset, sendmsg, recvmsg, setresgid, setresuid, unshare, setns, mount
-export const KEEPER_CALLS = {
+export const USER_HELPER_CALLS = {
   x64: '157,126,46,47,119,117,272,308,165',
   arm64: '167,91,211,212,149,147,97,268,40',
 } as const;
 
 /**
- * Root only to give everything up: its two rights are what mapping users takes. The engine's own filter and masks have to be off,
- * because they refuse what any container is made with; ours is laid before the engine starts (seccomp-table.ts).
+ * Starts as root only to give everything up: it needs its two capabilities to map users. The engine's default filter and masks are off,
+ * because they refuse the calls that create containers; ours is installed before the engine starts (seccomp-table.ts).
  */
-export function innerArgs(input: InnerInput): string[] {
+export function nestedArgs(input: NestedInput): string[] {
   const memory = String(input.limits.memoryBytes);
   return [
     'run',
@@ -92,8 +100,8 @@ export function innerArgs(input: InnerInput): string[] {
     '--memory-swap',
     memory,
     ...input.system.flatMap((path) => bindArgs(ENGINE_KINDS.docker, path, path, false)),
-    ...bindArgs(ENGINE_KINDS.docker, input.meeting, INNER_MEETING, false),
-    // Without a name: it goes with its container.
+    ...bindArgs(ENGINE_KINDS.docker, input.meeting, NESTED_MEETING, false),
+    // Anonymous: removed with its container.
     '--mount',
     `type=volume,dst=${DATA_DIR},volume-label=${LABEL}=${input.run}`,
     '--workdir',
@@ -102,36 +110,42 @@ export function innerArgs(input: InnerInput): string[] {
     input.perl,
     input.image,
     '-e',
-    KEEPER,
+    userHelper(),
     '--',
-    KEEPER_CALLS[input.arch],
+    USER_HELPER_CALLS[input.arch],
   ];
 }
 
-/** Directories that are made, links that are as on this machine. */
-export function innerSkeleton(links: readonly { path: string; target: string }[]): readonly SkeletonEntry[] {
-  const dirs = ['/run', '/tmp', '/root', '/etc/docker', '/etc/alternatives', DATA_DIR, INNER_MEETING];
+/** The first process of the container. */
+export function userHelper(): string {
+  const given = { MEETING_PLACE: NESTED_MEETING, USERS: NESTED_USERS, TRUST: TRUST_INSIDE, ...EGRESS_INTERFACES };
+  return perlProgram('sandbox/perl/user-namespace-helper.pl', given);
+}
+
+/** The directories to create, and this machine's links. */
+export function nestedRootImage(links: readonly { path: string; target: string }[]): readonly RootImageEntry[] {
+  const dirs = ['/run', '/tmp', '/root', '/etc/docker', '/etc/alternatives', DATA_DIR, NESTED_MEETING];
   return [...links, { path: '/var/run', target: '/run' }, ...dirs.map((path) => ({ path, mode: '0755' }))];
 }
 
-export interface InnerPrograms {
+export interface NestedPrograms {
   readonly dockerd: string;
   readonly proxy: string;
 }
 
-export function innerEngineArgv({ dockerd, proxy }: InnerPrograms, more: readonly string[]): string[] {
+export function nestedEngineArgv({ dockerd, proxy }: NestedPrograms, more: readonly string[]): string[] {
   return [
     dockerd,
     '--rootless',
     '--host=fd://',
-    // For containers that are given the socket of their engine, as test tools do.
+    // For containers that mount the engine's socket, as test tools do.
     '--host=unix:///run/docker.sock',
     `--data-root=${DATA_DIR}`,
     '--exec-root=/run/docker',
     '--pidfile=/run/docker.pid',
     `--userland-proxy-path=${proxy}`,
-    // Whoever is not a container of its own is asked for in the hall.
-    `--dns=${HALL_NAMES}`,
+    // Names that are not containers are resolved in the egress network.
+    `--dns=${EGRESS_NAMES}`,
     ...more,
     '--log-level=error',
   ];
@@ -139,12 +153,12 @@ export function innerEngineArgv({ dockerd, proxy }: InnerPrograms, more: readonl
 
 export const ENGINE_ENV: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  // Nothing else can be written: an engine makes directories that it is told to show and does not find, and a container that is to
-  // have a directory of the sandbox would find an empty one.
+  // No other directory is writable. An engine creates missing bind sources, and a container that should see a directory of the sandbox
+  // would get an empty one instead.
   HOME: '/run',
   TMPDIR: '/run/tmp',
   XDG_RUNTIME_DIR: '/run',
-  // Whatever is no Docker Hub is asked for here as well; what is not allowed gets its refusal here.
+  // Requests to registries other than Docker Hub come here too, and forbidden ones are refused here.
   HTTP_PROXY: `http://127.0.0.1:${REGISTRY_PORT}`,
   HTTPS_PROXY: `http://127.0.0.1:${REGISTRY_PORT}`,
   NO_PROXY: 'localhost,127.0.0.1,::1',

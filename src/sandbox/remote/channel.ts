@@ -1,8 +1,17 @@
-// sandbox/remote/channel.ts: many streams over one: the near side of the relay on another machine.
-// Invariant: whoever is on the other side may say anything. A frame that is not one of ours, more bytes than were asked for, or a number
-// that stands for nothing ends the connection; what waits here is bounded by the windows of the open streams.
+// sandbox/remote/channel.ts: many streams over one connection: the local side of the relay on another machine.
+// Invariant: the other side is untrusted. An unknown frame, more bytes than requested, or an invalid number ends the connection. The
+// windows of the open streams bound the memory used here.
 import { Duplex, type Readable, type Writable } from 'node:stream';
-import { MAX_FRAME, MAX_STREAMS, WINDOW } from '../far-scripts.ts';
+
+/** Bytes of a stream that may be sent before the other side has read them. */
+export const WINDOW = 128 * 1024;
+/** Maximum size of a frame's body. */
+export const MAX_FRAME = 64 * 1024;
+/** Maximum number of streams; further connections wait at their listener. */
+export const MAX_STREAMS = 800;
+
+/** Streams that every sandbox has; connections to a listener get higher numbers. */
+export const STREAM = { stdin: 1, stdout: 2, stderr: 3, terminal: 4 } as const;
 
 export interface Frame {
   readonly kind: string;
@@ -11,17 +20,17 @@ export interface Frame {
 }
 
 export interface Channel {
-  /** Joins the two sides of the stream with this number. */
+  /** The stream with this number. */
   stream(id: number): Duplex;
   send(kind: string, id: number, body?: Buffer): void;
-  /** Ends it, and with it everything on the other side. */
+  /** Ends the connection, and with it everything on the other side. */
   close(): void;
 }
 
 export interface ChannelEvents {
-  /** Frames that are none of a stream's. What it throws ends the connection. */
+  /** Receives frames that belong to no stream. An exception ends the connection. */
   onFrame(frame: Frame): void;
-  /** Once. null: it was closed in order. */
+  /** Called once. null: the channel was closed normally. */
   onEnd(problem: string | null): void;
 }
 
@@ -29,7 +38,7 @@ const HEAD = 9;
 const PIECE = 32 * 1024;
 
 export function openChannel(input: Readable, output: Writable, events: ChannelEvents): Channel {
-  const streams = new Map<number, FarStream>();
+  const streams = new Map<number, RemoteStream>();
   let waiting: Buffer[] = [];
   let bytes = 0;
   let over = false;
@@ -52,10 +61,10 @@ export function openChannel(input: Readable, output: Writable, events: ChannelEv
   };
   const take = (frame: Frame): void => {
     if (!'dexw'.includes(frame.kind)) return events.onFrame(frame);
-    // One that we have ended may still be spoken of by the other side, which does not know yet.
+    // The other side may not know yet that we have ended this stream.
     const stream = streams.get(frame.id);
     if (stream === undefined) return;
-    stream.heard(frame);
+    stream.receive(frame);
   };
   const read = (): void => {
     for (;;) {
@@ -87,7 +96,7 @@ export function openChannel(input: Readable, output: Writable, events: ChannelEv
   return {
     stream(id) {
       if (streams.has(id) || streams.size > MAX_STREAMS + 100) throw new Error('there are too many streams');
-      const stream = new FarStream(id, send, () => streams.delete(id));
+      const stream = new RemoteStream(id, send, () => streams.delete(id));
       streams.set(id, stream);
       if (over) stream.cut();
       return stream;
@@ -97,11 +106,11 @@ export function openChannel(input: Readable, output: Writable, events: ChannelEv
   };
 }
 
-class FarStream extends Duplex {
+class RemoteStream extends Duplex {
   readonly #id: number;
   readonly #send: Channel['send'];
   readonly #forget: () => void;
-  /** What we may still send, and the other side. */
+  /** Bytes that we may still send, and that the other side may. */
   #may = WINDOW;
   #room = WINDOW;
   #owed = 0;
@@ -118,12 +127,12 @@ class FarStream extends Duplex {
     this.on('error', () => undefined);
   }
 
-  heard({ kind, body }: Frame): void {
+  receive({ kind, body }: Frame): void {
     if (kind === 'd') {
       this.#room -= body.length;
-      if (this.#room < 0 || this.#theirEnd) throw new Error('more came than was asked for');
+      if (this.#room < 0 || this.#theirEnd) throw new Error('more data came than was requested');
       this.#owed += body.length;
-      // A copy: the frame is a part of what was read with others.
+      // A copy, because the frame shares its buffer with others.
       this.push(Buffer.from(body));
     } else if (kind === 'e') {
       if (this.#theirEnd) return;
@@ -135,19 +144,19 @@ class FarStream extends Duplex {
     } else {
       if (body.length !== 4) throw new Error('a frame was broken');
       this.#may += body.readUInt32BE(0);
-      if (this.#may > WINDOW) throw new Error('more was taken than was sent');
+      if (this.#may > WINDOW) throw new Error('more data was confirmed than was sent');
       this.#go();
     }
   }
 
-  /** The connection is over: what has come can still be read, and what is written goes nowhere. */
+  /** The connection is over: received data can still be read, and written data is discarded. */
   cut(): void {
     if (!this.#theirEnd) this.push(null);
     this.#theirEnd = this.#ourEnd = this.#over = true;
     const held = this.#held;
     this.#held = null;
     held?.done();
-    // Read to its end, it is closed.
+    // The stream closes once it is read to its end.
     this.end();
   }
 

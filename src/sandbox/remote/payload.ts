@@ -1,6 +1,6 @@
-// sandbox/remote/payload.ts: files on their way to another machine and back, as records that the ferry there writes and reads.
-// Invariant: what comes back is an agent's. It is written by descriptor, never through a link, below directories of the run alone, as plain files,
-// directories and links; whatever else a record says ends the journey, and can be begun again.
+// sandbox/remote/payload.ts: files sent to a remote machine and back, as records that the file sync there writes and reads.
+// Invariant: returned files are an agent's. They are written by descriptor, never through a link, only below directories of the run, as
+// plain files, directories and links. Any other record ends the transfer, which can be repeated.
 import {
   chmodSync,
   closeSync,
@@ -19,8 +19,8 @@ import { openDirectory, type Directory, type Name, type Owner } from '../../lib/
 import { AgsError } from '../../protocol/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 
-/** One thing that a sandbox sees, at the place with this number over there. */
-export interface Cargo {
+/** One file or directory that a sandbox sees; `at` is its number on the remote machine. */
+export interface Payload {
   readonly at: number;
   readonly what: { readonly from: string } | { readonly content: Buffer };
 }
@@ -54,8 +54,8 @@ function encode({ kind, mode, seconds, nanoseconds, size, path }: Record): Buffe
 
 const END: Record = { kind: 'z', mode: 0, seconds: 0n, nanoseconds: 0, size: 0, path: Buffer.alloc(0) };
 
-/** Everything that is to be sent. Sockets, pipes and devices stay where they are. */
-export function* packCargo(list: readonly Cargo[]): Generator<Buffer> {
+/** Yields everything to send. Sockets, pipes and devices are left out. */
+export function* packPayload(list: readonly Payload[]): Generator<Buffer> {
   for (const { at, what } of list) {
     const path = Buffer.from(String(at));
     if ('content' in what) {
@@ -109,14 +109,14 @@ function* packFile(path: Buffer, about: Record): Generator<Buffer> {
   }
 }
 
-/** What was changed over there, into the directories that it was sent from. Resolves when the last record has come. */
-export async function unpackCargo(
+/** Writes remote changes into the directories they were sent from. Resolves after the last record. */
+export async function unpackPayload(
   source: AsyncIterable<Buffer>,
   places: ReadonlyMap<number, string>,
   options: { readonly owner: Owner | null; readonly maxBytes: number },
 ): Promise<void> {
   const bytes = createBytes(source);
-  // Set when everything below is written.
+  // Directory modes, set after all entries below are written.
   const modes: Modes = new Map();
   using reach = createReach(modes);
   let total = 0;
@@ -127,7 +127,7 @@ export async function unpackCargo(
     if (entries > MAX_ENTRIES || total > options.maxBytes) throw tooMuch(options.maxBytes);
     const [first = Buffer.alloc(0), ...path] = splitPath(record.path);
     const place = /^\d{1,4}$/.test(first.toString('latin1')) ? places.get(Number(first.toString('latin1'))) : undefined;
-    if (place === undefined) throw broken('it names a place that nothing was sent from');
+    if (place === undefined) throw broken('a record has an unknown destination');
     const name = path.at(-1);
     if (name === undefined) {
       if (record.kind !== 'd') throw broken('a directory became something else');
@@ -136,7 +136,7 @@ export async function unpackCargo(
     const parent = reach.open(place, path.slice(0, -1));
     if (parent === null) {
       if (record.kind === 'x') continue;
-      throw broken('something stands in a directory that there is not');
+      throw broken('an entry is in a directory that does not exist');
     }
     switch (record.kind) {
       case 'x':
@@ -198,12 +198,12 @@ async function writeFile(
   }
 }
 
-/** Node takes a number of seconds, which is too coarse for the last of them: rounded up, it is never before its millisecond. */
+/** Node takes the time in seconds, which is too coarse for its last digits: rounded up, it is never before its millisecond. */
 function timeOf({ seconds, nanoseconds }: Record): number {
   return Number(seconds) + (nanoseconds + 500) / 1e9;
 }
 
-/** As texts: names of deep directories, each for itself, would fill the memory. */
+/** Keys are strings: one array of names per deep directory would fill the memory. */
 type Modes = Map<string, number>;
 
 function keyOf(place: string, path: Buffer): string {
@@ -212,16 +212,16 @@ function keyOf(place: string, path: Buffer): string {
 
 interface Reach extends Disposable {
   /**
-   * Null: there is no such directory. It stays open until something else is asked for, and is not to be closed by the caller, who may remove
-   * what is in it, but neither it nor a directory above it. One that its owner may not write is opened for the time of the journey.
+   * Null: there is no such directory. The result stays open until the next call, and the caller must not close it. The caller may remove
+   * entries in it, but neither it nor a directory above it. A directory without owner permissions is opened for the time of the transfer.
    */
   open(place: string, path: readonly Buffer[]): Directory | null;
 }
 
-/** Of the directories that lead to the last one, so many are held open: an agent can make more of them than there are descriptors. */
+/** Directories kept open on the current path: an agent can nest more of them than there are descriptors. */
 const HELD = 256;
 
-/** One record is mostly near the one before. Whoever began at the top for each would be kept for hours by deep directories. */
+/** Consecutive records are mostly close together. Starting at the top for each would take hours with deep directories. */
 function createReach(modes: Modes): Reach {
   let at = '';
   const chain: { name: Buffer; directory: Directory | null }[] = [];
@@ -230,9 +230,9 @@ function createReach(modes: Modes): Reach {
   };
   const push = (name: Buffer, directory: Directory): void => {
     chain.push({ name, directory });
-    const far = chain.at(-1 - HELD);
-    far?.directory?.[Symbol.dispose]();
-    if (far !== undefined) far.directory = null;
+    const distant = chain.at(-1 - HELD);
+    distant?.directory?.[Symbol.dispose]();
+    if (distant !== undefined) distant.directory = null;
   };
   return {
     open(place, path) {
@@ -262,7 +262,7 @@ function createReach(modes: Modes): Reach {
   };
 }
 
-/** Whatever has this name, as a whole. */
+/** Removes the entry with everything below it. */
 function clear(parent: Directory, name: Name): void {
   const stat = parent.lstat(name);
   if (stat === null) return;
@@ -293,11 +293,11 @@ async function readRecord(bytes: Bytes): Promise<Record> {
 }
 
 /**
- * Every name is checked again by whoever opens it. How many there are is bounded by the length of a path alone: whoever refused a path that the
- * other machine can have would let an agent keep all of its work there, with a directory that is deep enough.
+ * Every name is checked again when it is opened. Only the length of a path bounds the number of names: if we refused paths that the
+ * remote machine can have, an agent could keep all of its work there with one deep directory.
  */
 function splitPath(path: Buffer): Buffer[] {
-  if (/(^|\/)\.{0,2}(\/|$)|\0|[^/]{256}/.test(path.toString('latin1'))) throw broken('a path is none');
+  if (/(^|\/)\.{0,2}(\/|$)|\0|[^/]{256}/.test(path.toString('latin1'))) throw broken('a path is invalid');
   const names: Buffer[] = [];
   for (let at = 0; at <= path.length;) {
     const slash = path.indexOf(SLASH, at);
@@ -310,7 +310,7 @@ function splitPath(path: Buffer): Buffer[] {
 
 interface Bytes {
   take(size: number): Promise<Buffer>;
-  /** At least one byte, at most so many. */
+  /** At least one byte, at most `most`. */
   some(most: number): Promise<Buffer>;
 }
 
@@ -320,7 +320,7 @@ function createBytes(source: AsyncIterable<Buffer>): Bytes {
   const some = async (most: number): Promise<Buffer> => {
     while (here.length === 0) {
       const next = await parts.next();
-      if (next.done === true) throw broken('it ended too early');
+      if (next.done === true) throw broken('the data ended too early');
       here = next.value;
     }
     const piece = here.subarray(0, most);
@@ -342,15 +342,15 @@ function createBytes(source: AsyncIterable<Buffer>): Bytes {
 }
 
 function broken(why: string): AgsError {
-  return new AgsError('capture.refused', `What came back from the other machine could not be taken: ${why}.`, {
-    hint: 'What the sandbox wrote is still there; try again.',
+  return new AgsError('capture.refused', `Files from the remote engine were refused: ${why}.`, {
+    hint: 'The files are still on the remote engine; try again.',
   });
 }
 
 function tooMuch(maxBytes: number): AgsError {
   return new AgsError(
     'capture.refused',
-    `The sandbox wrote more than ${formatSize(maxBytes)}, which is not taken from another machine.`,
+    `The sandbox wrote more than ${formatSize(maxBytes)}, the limit for files from a remote engine.`,
     {
       hint: 'Allow more, then try again: --limit disk=20g',
     },

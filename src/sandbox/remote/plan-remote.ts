@@ -1,39 +1,34 @@
-// sandbox/remote/plan-remote.ts: a SandboxSpec for an engine on another machine: what has to be carried there, and the command lines. Pure.
-// Invariant: what has no way there is refused in words, never left out.
+// sandbox/remote/plan-remote.ts: plans a SandboxSpec for a remote engine: the files to send, and the command lines. Pure.
+// Invariant: anything that cannot be sent is refused with an error, never left out.
 import { AgsError } from '../../protocol/errors.ts';
 import type { Mount, SandboxSpec } from '../../protocol/spec.ts';
-import { agentArgs, holderArgs, type ContainerInput } from '../container/container-args.ts';
-import type { DockerOptions } from '../container/container.ts';
+import { agentArgs, pauseArgs, type ContainerInput } from '../container/container-args.ts';
+import type { ContainerOptions } from '../container/options.ts';
 import { isWritable, uncovered } from '../container/mounts.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
-import { ferryArgs, relayArgs, type FarPlace } from './remote-args.ts';
-import type { Cargo } from './payload.ts';
-import { FERRY_IN } from '../far-scripts.ts';
+import { fileSyncArgs, relayArgs, type RemotePlace } from './remote-args.ts';
+import type { Payload } from './payload.ts';
 import { perlInside } from '../spec/interpreter.ts';
 import { prlimitArgv } from '../watch/limits.ts';
 import { ownerText, stateMark } from '../engine/owner.ts';
 
-export interface PlannedCargo {
-  readonly list: readonly Cargo[];
+export interface PlannedPayload {
+  readonly list: readonly Payload[];
   readonly returns: readonly (readonly [number, string])[];
   readonly at: ReadonlyMap<Mount, number>;
 }
 
-/** What a sandbox sees, by numbers; whatever it can write comes back. */
-export function planCargo(spec: SandboxSpec): PlannedCargo {
+/** Numbers the files that a sandbox sees; writable ones are copied back. */
+export function planPayload(spec: SandboxSpec): PlannedPayload {
   if (spec.root.kind === 'host')
-    throw new AgsError(
-      'backend.unavailable',
-      'This needs the programs of this machine, and the engine is on another one.',
-      {
-        hint: 'Use an engine of this machine: --backend native',
-      },
-    );
-  const list: Cargo[] = [];
+    throw new AgsError('backend.unavailable', 'This needs the programs of this machine, but the engine is remote.', {
+      hint: 'Use a local backend: --backend native',
+    });
+  const list: Payload[] = [];
   const returns: (readonly [number, string])[] = [];
   const at = new Map<Mount, number>();
   for (const mount of uncovered(spec.mounts)) {
-    const what = cargoOf(mount);
+    const what = payloadOf(mount);
     if (what === null) continue;
     at.set(mount, list.length);
     if (isWritable(mount) && 'from' in what) returns.push([list.length, what.from]);
@@ -42,7 +37,7 @@ export function planCargo(spec: SandboxSpec): PlannedCargo {
   return { list, returns, at };
 }
 
-function cargoOf(mount: Mount): Cargo['what'] | null {
+function payloadOf(mount: Mount): Payload['what'] | null {
   switch (mount.kind) {
     case 'bind':
       return { from: mount.from };
@@ -52,7 +47,7 @@ function cargoOf(mount: Mount): Cargo['what'] | null {
       if (mount.workspace.kind === 'copy') return { from: mount.workspace.directory };
       throw new AgsError(
         'backend.unavailable',
-        'A workspace on another machine is a copy: layers of this one cannot be mounted there.',
+        'A workspace on a remote engine must be a copy: local layers cannot be mounted there.',
         {
           hint: 'Allow a copy: --workspace auto',
         },
@@ -63,15 +58,15 @@ function cargoOf(mount: Mount): Cargo['what'] | null {
       return null;
     case 'symlink':
     case 'dir':
-      throw new AgsError('backend.failed', `${mount.to} cannot be made in an image on another machine.`);
+      throw new AgsError('backend.failed', `${mount.to} cannot be created in an image of a remote engine.`);
   }
 }
 
 export function containerInput(
-  options: DockerOptions,
-  place: FarPlace,
+  options: ContainerOptions,
+  place: RemotePlace,
   spec: SandboxSpec,
-  at: PlannedCargo['at'],
+  at: PlannedPayload['at'],
 ): ContainerInput {
   const { mountpoint } = place;
   return {
@@ -86,26 +81,26 @@ export function containerInput(
     rootless: false,
     counts: true,
     image: spec.root.kind === 'image' ? spec.root.id : '',
-    skeleton: place.image,
+    rootImage: place.image,
     perl: perlInside(spec.root),
     interpreter: `${mountpoint}/perl`,
     arch: options.arch,
     limitArgv: prlimitArgv(spec.limits, options.limitHost),
     ipv6: false,
-    meeting: { gate: `${mountpoint}/meet/gate`, holder: `${mountpoint}/meet/holder` },
+    meeting: { gate: `${mountpoint}/meet/gate`, pause: `${mountpoint}/meet/pause` },
   };
 }
 
-export interface FarPlan {
-  readonly ferry: readonly string[];
+export interface RemotePlan {
+  readonly fileSync: readonly string[];
   readonly relay: readonly string[];
-  readonly holder: readonly string[] | null;
+  readonly pause: readonly string[] | null;
   readonly agent: readonly string[];
 }
 
-/** The command lines; where the engine keeps the volume is known only when there is one. */
-export function planFar(options: DockerOptions, spec: SandboxSpec): FarPlan {
-  const place: FarPlace = {
+/** The command lines to show; the volume's real path is known only after it was created. */
+export function planRemote(options: ContainerOptions, spec: SandboxSpec): RemotePlan {
+  const place: RemotePlace = {
     volume: options.name,
     mountpoint: `/<${options.name}>`,
     run: options.runMark,
@@ -114,11 +109,11 @@ export function planFar(options: DockerOptions, spec: SandboxSpec): FarPlan {
     arch: options.arch,
     user: spec.user,
   };
-  const input = containerInput(options, place, spec, planCargo(spec).at);
+  const input = containerInput(options, place, spec, planPayload(spec).at);
   return {
-    ferry: ferryArgs(place, 'in', FERRY_IN, []),
+    fileSync: fileSyncArgs(place, 'in', []),
     relay: relayArgs(place),
-    holder: spec.network.kind === 'gateway' ? holderArgs(input) : null,
+    pause: spec.network.kind === 'gateway' ? pauseArgs(input) : null,
     agent: agentArgs(input),
   };
 }

@@ -1,18 +1,18 @@
-// sandbox/remote/protection.ts: is a container on another machine what it should be? Its /proc cannot be read from here: so our gate, which is its
-// first process, tells what the kernel says of it, and the engine what it was asked for. Neither alone counts. Pure.
+// sandbox/remote/protection.ts: verifies a remote container. Its /proc cannot be read from here, so our gate, its first process, reports
+// what the kernel says, and the engine reports the container's configuration. Both must be right. Pure.
 import type { SandboxSpec } from '../../protocol/spec.ts';
 import { keptBy, misplacedMount, strayInterfaces } from '../container/protection.ts';
 
-/** What is missing, as a part of a sentence; null: nothing. `report`: what the gate said; `inspected`: what the engine said of the container. */
-export function farUnprotected(report: Buffer, inspected: unknown, spec: SandboxSpec): string | null {
+/** The missing protection, as part of a sentence; null: none. `report` comes from the gate, `inspected` from the engine. */
+export function remoteUnprotected(report: Buffer, inspected: unknown, spec: SandboxSpec): string | null {
   const words = readWords(report);
-  if (words === null) return 'it did not say what it has';
+  if (words === null) return 'its report was incomplete';
   const [pid, status = '', mountinfo = '', devices = '', ...namespaces] = words;
   if (pid !== '1') return 'it saw the processes of its machine';
   const interfaces = strayInterfaces(devices);
   if (interfaces.length > 0) return `it had a network of its machine (${interfaces.join(', ')})`;
   if (namespaces.length !== 6 || namespaces.some((name) => !/^[a-z]+:\[\d+\]$/.test(name)))
-    return 'it did not say what it has';
+    return 'its report was incomplete';
   return keptBy(status, spec) ?? misplacedMount(mountinfo, spec) ?? wronglyBuilt(inspected, spec);
 }
 
@@ -43,10 +43,10 @@ interface HostConfig {
   readonly PidsLimit?: unknown;
 }
 
-/** Namespaces look the same from inside, whoever else has them. */
+/** From inside, a shared namespace looks like a private one. */
 function wronglyBuilt(inspected: unknown, { limits, network }: SandboxSpec): string | null {
   const config = (inspected as { HostConfig?: HostConfig } | null)?.HostConfig;
-  if (config === undefined) return 'the engine did not say how it was built';
+  if (config === undefined) return 'the engine did not report how it was built';
   if (config.Privileged !== false || (config.CapAdd?.length ?? 0) > 0) return 'it kept privileges (capabilities)';
   for (const [mode, wanted] of [
     ['PidMode', ''],

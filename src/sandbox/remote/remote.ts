@@ -1,7 +1,7 @@
-// sandbox/remote/remote.ts: a sandbox as a container on another machine. Nothing of this machine can be mounted there and no descriptor gets there: files are
-// carried there and back, and everything else (streams, doors, signals) goes over the standard streams of one container of ours, the relay.
-// Invariant: as with every backend the command runs only when the container has been seen to have given everything up, and it ends with us:
-// when the connection ends, so does the relay, and with it gate and holder. The gateway, its rules and every secret stay here.
+// sandbox/remote/remote.ts: a sandbox as a container on a remote engine, which can mount nothing of this machine and gets no descriptors.
+// Files are copied there and back; streams, listeners and signals go over the standard streams of one container of ours, the relay.
+// Invariant: as with every backend, the command runs only after the container was verified, and it ends with us: when the connection
+// ends, so do the relay, the gate and the pause container. The gateway, its rules and every secret stay here.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -9,58 +9,58 @@ import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxSpec } from '../../protocol/spec.ts';
 import { ownIdentity } from '../../lib/process/liveness.ts';
 import { withStreams } from '../../lib/process/process.ts';
-import type { Backend, OnDoor, Sandbox, Stdio } from '../backend.ts';
-import { agentArgs, holderArgs } from '../container/container-args.ts';
-import type { DockerOptions } from '../container/container.ts';
-import { askEngine, engineArgv, tellEngine, type Engine } from '../engine/engine.ts';
-import { relayArgs, type FarPlace } from './remote-args.ts';
+import type { Backend, OnListener, Sandbox, Stdio } from '../backend.ts';
+import { agentArgs, pauseArgs } from '../container/container-args.ts';
+import type { ContainerOptions } from '../container/options.ts';
+import { askEngine, engineArgv, callEngine, type Engine } from '../engine/engine.ts';
+import { relayArgs, type RemotePlace } from './remote-args.ts';
 import { openChannel, type Channel, type Frame } from './channel.ts';
-import { openFarDoors, type FarDoors } from './listeners.ts';
-import { checkFarEngine } from '../engine/remote-engine.ts';
-import { containerInput, planCargo, type PlannedCargo } from './plan-remote.ts';
-import { farUnprotected } from './protection.ts';
+import { openRemoteListeners, type RemoteListeners } from './listeners.ts';
+import { checkRemoteEngine } from '../engine/remote-engine.ts';
+import { containerInput, planPayload, type PlannedPayload } from './plan-remote.ts';
+import { remoteUnprotected } from './protection.ts';
 import { describeStreams, joinStreams } from './streams.ts';
-import { bringBack, ensureFarImage, farLeftovers, sendCargo, writeMemo } from './volume.ts';
-import { doorList } from '../native/launch.ts';
+import { bringBack, ensureRemoteImage, remoteLeftovers, sendPayload, writeMemo } from './volume.ts';
+import { listenerList } from '../io/descriptors.ts';
 import { ownerText, stateMark } from '../engine/owner.ts';
 import { seccompFilter } from '../spec/seccomp.ts';
 
-/** Until the gate is there: files have arrived by then. */
+/** Time limit for the gate; the files have arrived by then. */
 const ANSWER_MS = 90_000;
 const MAX_REPORT = 1024 * 1024;
 
-export function createFar(options: DockerOptions): Backend {
+export function createRemote(options: ContainerOptions): Backend {
   return {
     name: options.engine.name,
-    async start(spec, command, stdio, onDoor) {
+    async start(spec, command, stdio, onListener) {
       const { engine, runDir } = options;
-      // What an earlier one of this run left there comes first: it would be written over.
+      // Files that an earlier sandbox of this run left there come back first: they would be overwritten.
       await bringBack(runDir);
-      const cargo = planCargo(spec);
-      await Promise.all([checkFarEngine(engine, options.arch), removeDeadContainers(options)]);
-      const place = await sendCargo(
+      const payload = planPayload(spec);
+      await Promise.all([checkRemoteEngine(engine, options.arch), removeDeadContainers(options)]);
+      const place = await sendPayload(
         engine,
         {
           volume: options.name,
           run: options.runMark,
           owner: ownerText(stateMark(options.stateDir)),
-          image: await ensureFarImage(engine, options.interpreter ?? ''),
+          image: await ensureRemoteImage(engine, options.interpreter ?? ''),
           arch: options.arch,
           user: spec.user,
         },
-        cargo.list,
+        payload.list,
       );
       writeMemo(runDir, {
         engine,
         place,
-        returns: cargo.returns,
+        returns: payload.returns,
         maxBytes: spec.limits.diskBytes,
         runner: ownIdentity(),
       });
       try {
-        return await startFar(options, place, spec, cargo.at, command, stdio, onDoor);
+        return await startRemote(options, place, spec, payload.at, command, stdio, onListener);
       } catch (error) {
-        // Nothing has run; it only has to go.
+        // Nothing has run; this removes the volume.
         await bringBack(runDir);
         throw error;
       }
@@ -68,19 +68,19 @@ export function createFar(options: DockerOptions): Backend {
   };
 }
 
-async function removeDeadContainers({ engine, stateDir }: DockerOptions): Promise<void> {
-  const dead = (await farLeftovers(engine, stateDir)).filter(({ kind }) => kind === 'container');
+async function removeDeadContainers({ engine, stateDir }: ContainerOptions): Promise<void> {
+  const dead = (await remoteLeftovers(engine, stateDir)).filter(({ kind }) => kind === 'container');
   for (const { id } of dead) await askEngine(engine, ['rm', '--force', '--volumes', id]);
 }
 
-async function startFar(
-  options: DockerOptions,
-  place: FarPlace,
+async function startRemote(
+  options: ContainerOptions,
+  place: RemotePlace,
   spec: SandboxSpec,
-  at: PlannedCargo['at'],
+  at: PlannedPayload['at'],
   command: readonly string[],
   stdio: Stdio,
-  onDoor: OnDoor | undefined,
+  onListener: OnListener | undefined,
 ): Promise<Sandbox> {
   const { engine, runDir } = options;
   const input = containerInput(options, place, spec, at);
@@ -92,9 +92,9 @@ async function startFar(
   };
   relay.stderr?.on('data', (chunk: Buffer) => (state.said = (state.said + chunk.toString('utf8')).slice(-4096)));
   const [listening, ready, over] = [deferred<void>(), deferred<void>(), deferred<string | null>()];
-  let doors: FarDoors | null = null;
+  let listeners: RemoteListeners | null = null;
   const onFrame = (frame: Frame): void => {
-    if (doors?.heard(frame) === true) return;
+    if (listeners?.receive(frame) === true) return;
     const { kind, body } = frame;
     if (kind === 'l') listening.resolve();
     else if (kind === 'r') ready.resolve();
@@ -103,7 +103,7 @@ async function startFar(
     else if (kind === 'v' && body.length === 4) {
       state.exitCode = body.readUInt32BE(0);
       channel.close();
-    } else throw new Error('the relay said something that it never says');
+    } else throw new Error('the relay sent an unknown message');
   };
   if (relay.stdout === null || relay.stdin === null) throw new Error('the relay has no streams');
   const channel: Channel = openChannel(relay.stdout, relay.stdin, {
@@ -112,7 +112,7 @@ async function startFar(
   });
   relay.on('error', () => channel.close());
   mkdirSync(runDir, { recursive: true, mode: 0o755 });
-  doors = openFarDoors(() => channel, spec.network, runDir, onDoor);
+  listeners = openRemoteListeners(() => channel, spec.network, runDir, onListener);
   const ended = over.promise.then(async (problem) => {
     await closed(relay);
     return problem;
@@ -124,16 +124,16 @@ async function startFar(
     });
     early.catch(() => undefined);
     await within(Promise.race([listening.promise, early]));
-    if (spec.network.kind === 'gateway') await tellEngine(engine, holderArgs(input));
-    await tellEngine(engine, agentArgs(input));
+    if (spec.network.kind === 'gateway') await callEngine(engine, pauseArgs(input));
+    await callEngine(engine, agentArgs(input));
     await within(Promise.race([ready.promise, early]));
     const inspected: unknown = JSON.parse(
-      await tellEngine(engine, ['container', 'inspect', '--format', '{{json .}}', `${place.volume}-agent`]),
+      await callEngine(engine, ['container', 'inspect', '--format', '{{json .}}', `${place.volume}-agent`]),
     );
-    const lacking = farUnprotected(state.report, inspected, spec);
+    const lacking = remoteUnprotected(state.report, inspected, spec);
     if (lacking !== null) throw unprotected(lacking);
   } catch (error) {
-    doors.close();
+    listeners.close();
     channel.close();
     await ended;
     throw error;
@@ -141,7 +141,7 @@ async function startFar(
   const streams = joinStreams(channel, stdio);
   let killed = false;
   const done = ended.then(async () => {
-    doors.close();
+    listeners.close();
     await streams.finish();
     await bringBack(runDir).catch((cause: unknown) => {
       throw lost(engine, cause);
@@ -157,8 +157,8 @@ async function startFar(
     stderr: streams.stderr,
     done,
     cutShort: () => (state.exitCode === null && !killed ? 'connection' : null),
-    connect: doors.connect,
-    open: doors.open,
+    connect: listeners.connect,
+    open: listeners.open,
     signal(name) {
       const number = Buffer.alloc(4);
       number.writeUInt32BE(constants.signals[name] ?? 15);
@@ -171,23 +171,23 @@ async function startFar(
   };
 }
 
-/** Ctrl-C in the user's terminal must not end it: so it has a session of its own. Its input ends with us, and then it does. */
-function startRelay(engine: Engine, place: FarPlace): ChildProcess {
+/** In its own session: Ctrl-C in the user's terminal must not end the relay. It ends when its input does, at the latest with us. */
+function startRelay(engine: Engine, place: RemotePlace): ChildProcess {
   const [file = '', ...args] = engineArgv(engine, relayArgs(place));
   return withStreams(spawn(file, args, { cwd: '/', env: engine.env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] }));
 }
 
-function helloOf({ arch }: DockerOptions, spec: SandboxSpec, command: readonly string[], stdio: Stdio): Buffer {
+function helloOf({ arch }: ContainerOptions, spec: SandboxSpec, command: readonly string[], stdio: Stdio): Buffer {
   const { network, user, env, workdir, kernel } = spec;
   const { kind, pipes } = describeStreams(stdio);
-  const [, ...doors] = doorList(network.kind === 'gateway' ? network.doors : []);
+  const [, ...listeners] = listenerList(network.kind === 'gateway' ? network.listeners : []);
   const words: (string | Buffer)[] = [
     String(user.uid),
     String(user.gid),
     network.kind === 'gateway' ? (network.reach ? '1' : '0') : '',
     kind,
     pipes,
-    doors.join(' '),
+    listeners.join(' '),
     seccompFilter(arch, kernel),
     workdir,
     Object.entries(env)
@@ -230,7 +230,7 @@ async function within<T>(promise: Promise<T>): Promise<T> {
 
 const LINGER_MS = 10_000;
 
-/** The client of the engine says in the end whether the connection was lost; one that does not end is ended. */
+/** The engine's client reports at its end whether the connection was lost; one that does not end is killed. */
 function closed(relay: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (relay.exitCode !== null || relay.signalCode !== null || relay.pid === undefined) return resolve();
@@ -261,7 +261,7 @@ function tooEarly(engine: Engine, said: string): AgsError {
 function unprotected(lacking: string): AgsError {
   return new AgsError(
     'backend.unprotected',
-    `The sandbox is not what it should be: ${lacking}; the command was not run.`,
+    `The sandbox is not protected as planned: ${lacking}; the command was not run.`,
     {
       details: { lacking },
     },
@@ -271,7 +271,7 @@ function unprotected(lacking: string): AgsError {
 function lost(engine: Engine, cause: unknown): AgsError {
   return new AgsError(
     'backend.failed',
-    `What the sandbox wrote could not be brought back from ${engine.far}: ${cause instanceof Error ? cause.message : String(cause)}`,
-    { hint: 'It is kept there, in a volume, and comes with the next look: ags review', cause },
+    `The files that the sandbox wrote could not be copied back from ${engine.far}: ${cause instanceof Error ? cause.message : String(cause)}`,
+    { hint: 'They are kept there in a volume. Try again: ags review', cause },
   );
 }

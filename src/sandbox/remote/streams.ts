@@ -1,32 +1,31 @@
-// sandbox/remote/streams.ts: the standard streams of a command on another machine, and its terminal.
-// Invariant: what the caller's descriptors are stays here. They are read and written by programs that do nothing else, because a
-// descriptor that this process reads itself would be changed for everybody who shares it.
+// sandbox/remote/streams.ts: the standard streams and the terminal of a remote command.
+// Invariant: the caller's descriptors stay as they are. Separate programs read and write them, because reading a descriptor in this
+// process would change it for every process that shares it.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants, openSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { WriteStream } from 'node:tty';
 import type { Stdio } from '../backend.ts';
-import type { Channel } from './channel.ts';
-import { STREAM } from '../far-scripts.ts';
+import { STREAM, type Channel } from './channel.ts';
 
-/** What the relay has to know of them: what they are, and which of the three are pipes. */
+/** Describes the streams to the relay: their kind, and which of the three are pipes. */
 export function describeStreams({ stdin, stdout, stderr, terminal }: Stdio): { kind: string; pipes: string } {
   const kind = terminal === null ? 'plain' : stdin === terminal ? 'terminal' : 'apart';
   const pipes = [stdin, stdout, stderr].map((one) => (terminal !== null && one === terminal ? 't' : 'p')).join('');
   return { kind, pipes };
 }
 
-export interface FarStreams {
+export interface RemoteStreams {
   readonly stdin: Duplex | null;
   readonly stdout: Duplex | null;
   readonly stderr: Duplex | null;
-  /** The command is over: everything that it said has reached the caller's descriptors. */
+  /** Call it after the command: resolves when all output has reached the caller's descriptors. */
   finish(): Promise<void>;
 }
 
 const ENV = { PATH: '/usr/bin:/bin' };
 
-export function joinStreams(channel: Channel, stdio: Stdio): FarStreams {
+export function joinStreams(channel: Channel, stdio: Stdio): RemoteStreams {
   const readers: ChildProcess[] = [];
   const writers: Promise<unknown>[] = [];
   const from = (fd: number, stream: Duplex): void => {
@@ -40,7 +39,7 @@ export function joinStreams(channel: Channel, stdio: Stdio): FarStreams {
     writers.push(new Promise((resolve) => writer.once('close', resolve).once('error', resolve)));
     writer.on('error', () => stream.destroy());
     writer.stdin?.on('error', () => stream.destroy());
-    // One that was cut off ends without a word.
+    // A stream that was cut off ends silently.
     stream.on('close', () => writer.stdin?.end());
     writer.on('exit', () => stream.destroy());
     if (writer.stdin !== null) stream.pipe(writer.stdin);
@@ -77,7 +76,7 @@ export function joinStreams(channel: Channel, stdio: Stdio): FarStreams {
   };
 }
 
-/** The terminal over there does all that a terminal does; this one passes every byte. */
+/** The remote terminal does all processing; the local one passes every byte. */
 function joinTerminal(
   channel: Channel,
   fd: number,
@@ -98,7 +97,7 @@ function joinTerminal(
     channel.send('z', 0, body);
   };
   tell();
-  // Whoever owns the window hears of it at the same time, and passes its size on to our terminal first.
+  // The window's owner gets the signal at the same time, and updates our terminal first.
   const resized = (): void => void setTimeout(tell, 20).unref();
   process.on('SIGWINCH', resized);
   return { close: () => void process.off('SIGWINCH', resized) };

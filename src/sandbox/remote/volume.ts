@@ -1,7 +1,7 @@
-// sandbox/remote/volume.ts: what a run has on the machine of a far engine: one volume, with copies of all that its sandbox sees, and an image with
-// the few programs of ours that work there.
-// Invariant: the truth is on this machine. A volume is there from the start of a sandbox until what it wrote has come back; while one is there that has
-// not come back, a file of the run says so, and nothing goes on without it.
+// sandbox/remote/volume.ts: a run's data on a remote engine: one volume with copies of all that its sandbox sees, and an image with our
+// programs.
+// Invariant: this machine has the authoritative copy. A volume exists from the start of a sandbox until its changes are copied back.
+// While changes are outstanding, a file of the run says so, and nothing continues without them.
 import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -13,33 +13,32 @@ import { isAlive, type ProcessIdentity } from '../../lib/process/liveness.ts';
 import { tryLock } from '../../lib/process/lock.ts';
 import { run, withStreams } from '../../lib/process/process.ts';
 import { AgsError } from '../../protocol/errors.ts';
-import { FAR_MEMO } from '../backend.ts';
-import { FAR_LABEL, LABEL } from '../container/container-args.ts';
+import { REMOTE_MEMO } from '../backend.ts';
+import { REMOTE_LABEL, LABEL } from '../container/container-args.ts';
 import { readLabel } from '../container/leftovers.ts';
-import { askEngine, engineArgv, engineRefused, tellEngine, type Engine } from '../engine/engine.ts';
+import { askEngine, engineArgv, engineRefused, callEngine, type Engine } from '../engine/engine.ts';
 import { importArgs } from '../engine/images.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
-import { ferryArgs, type FarPlace } from './remote-args.ts';
-import { packCargo, unpackCargo, type Cargo } from './payload.ts';
-import { FERRY_IN, FERRY_OUT } from '../far-scripts.ts';
+import { fileSyncArgs, type RemotePlace } from './remote-args.ts';
+import { packPayload, unpackPayload, type Payload } from './payload.ts';
 import { isOurDead, stateMark } from '../engine/owner.ts';
 
-/** What has to come back, and from where. */
-export interface FarMemo {
+/** The files that must be copied back, and their origin. */
+export interface RemoteMemo {
   readonly engine: Engine;
-  readonly place: FarPlace;
-  /** Numbers over there, directories here. */
+  readonly place: RemotePlace;
+  /** Numbers on the remote machine, directories here. */
   readonly returns: readonly (readonly [number, string])[];
   readonly maxBytes: number;
-  /** Whose sandbox it is. */
+  /** The runner that owns the sandbox. */
   readonly runner: ProcessIdentity;
 }
 
-/** How the names of such images begin. */
-export const FAR_IMAGES = 'ags-skeleton:far-';
+/** The prefix of such image names. */
+export const REMOTE_IMAGES = 'ags-skeleton:far-';
 
-/** Named by what is in it, so that it is sent to an engine once. */
-export async function ensureFarImage(engine: Engine, interpreter: string): Promise<string> {
+/** Named by its content, so that it is sent to an engine only once. */
+export async function ensureRemoteImage(engine: Engine, interpreter: string): Promise<string> {
   const packed = await run(
     [
       'tar',
@@ -62,40 +61,40 @@ export async function ensureFarImage(engine: Engine, interpreter: string): Promi
   if (packed.exitCode !== 0)
     throw new AgsError(
       'backend.failed',
-      `The programs for the other machine could not be packed: ${packed.stderr.trim()}`,
+      `The programs for the remote engine could not be packed: ${packed.stderr.trim()}`,
     );
-  const name = `${FAR_IMAGES}${createHash('sha256').update(packed.stdout).digest('hex').slice(0, 32)}`;
+  const name = `${REMOTE_IMAGES}${createHash('sha256').update(packed.stdout).digest('hex').slice(0, 32)}`;
   if ((await askEngine(engine, ['image', 'inspect', '--format', '.', name])).exitCode !== 0)
-    await tellEngine(engine, [...importArgs('skeleton'), name], packed.stdout);
+    await callEngine(engine, [...importArgs('skeleton'), name], packed.stdout);
   return name;
 }
 
-/** A new volume with these things in it. `made` hears of it as soon as there is something to remove. */
-export async function sendCargo(
+/** Creates a volume with this payload. Removes the volume if that fails. */
+export async function sendPayload(
   engine: Engine,
-  place: Omit<FarPlace, 'mountpoint'>,
-  cargo: readonly Cargo[],
-): Promise<FarPlace> {
-  const labels = ['--label', `${LABEL}=${place.run}`, '--label', `${FAR_LABEL}=${place.owner}`];
-  await tellEngine(engine, ['volume', 'create', ...labels, place.volume]);
+  place: Omit<RemotePlace, 'mountpoint'>,
+  payload: readonly Payload[],
+): Promise<RemotePlace> {
+  const labels = ['--label', `${LABEL}=${place.run}`, '--label', `${REMOTE_LABEL}=${place.owner}`];
+  await callEngine(engine, ['volume', 'create', ...labels, place.volume]);
   try {
-    const mountpoint = await tellEngine(engine, ['volume', 'inspect', '--format', '{{.Mountpoint}}', place.volume]);
+    const mountpoint = await callEngine(engine, ['volume', 'inspect', '--format', '{{.Mountpoint}}', place.volume]);
     if (!/^\/[^\n,"]+$/.test(mountpoint))
-      throw new AgsError('backend.failed', 'The engine does not say where its volumes are.');
+      throw new AgsError('backend.failed', 'The engine reports no path for its volumes.');
     const whole = { ...place, mountpoint };
-    const ferry = startFerry(engine, ferryArgs(whole, 'in', FERRY_IN, []));
-    await pipeline(Readable.from(packCargo(cargo)), ferry.stdin, { end: false }).catch((error: unknown) => {
+    const fileSync = startFileSync(engine, fileSyncArgs(whole, 'in', []));
+    await pipeline(Readable.from(packPayload(payload)), fileSync.stdin, { end: false }).catch((error: unknown) => {
       if (error instanceof AgsError) throw error;
     });
     let said = '';
     const heard = (chunk: Buffer): void => {
       said += chunk.toString('latin1');
-      if (said.length >= ARRIVED.length) ferry.stdin.end();
-      if (said.length > ARRIVED.length) ferry.end();
+      if (said.length >= ARRIVED.length) fileSync.stdin.end();
+      if (said.length > ARRIVED.length) fileSync.end();
     };
-    ferry.stdout.on('data', heard);
-    await ferry.done;
-    if (said !== ARRIVED) throw new AgsError('backend.failed', 'The files did not all arrive.');
+    fileSync.stdout.on('data', heard);
+    await fileSync.done;
+    if (said !== ARRIVED) throw new AgsError('backend.failed', 'Some files did not arrive on the remote engine.');
     return whole;
   } catch (error) {
     await removeVolume(engine, place.volume);
@@ -105,49 +104,48 @@ export async function sendCargo(
 
 const ARRIVED = 'ok\n';
 
-/** What the sandbox has changed, into the directories of the run; then nothing of it is left over there. */
+/** Copies the sandbox's changes into the directories of the run, then removes the volume. */
 export async function bringBack(runDir: string): Promise<void> {
   const memo = readMemo(runDir);
   if (memo === null) return;
   const { engine, place, returns, runner } = memo;
   if (runner.pid !== process.pid && isAlive(runner))
-    throw new AgsError('task.busy', 'Its sandbox is still running on another machine.', {
-      hint: 'Look again when it is over.',
+    throw new AgsError('task.busy', 'Its sandbox is still running on a remote engine.', {
+      hint: 'Try again when it has ended.',
     });
   using lock = tryLock(join(runDir, 'far.lock'));
   if (lock === null)
-    throw new AgsError('task.busy', 'What it wrote is being brought back already.', { hint: 'Try again in a moment.' });
+    throw new AgsError('task.busy', 'Its files are already being copied back.', { hint: 'Try again in a moment.' });
   await removeSandboxes(engine, place);
-  const ferry = startFerry(
+  const fileSync = startFileSync(
     engine,
-    ferryArgs(
+    fileSyncArgs(
       place,
       'out',
-      FERRY_OUT,
       returns.map(([at]) => String(at)),
     ),
   );
   const owner = process.getuid?.() === 0 ? { uid: place.user.uid, gid: place.user.gid } : null;
   await Promise.all([
-    unpackCargo(ferry.stdout as AsyncIterable<Buffer>, new Map(returns), { owner, maxBytes: memo.maxBytes }).then(
-      () => ferry.stdin.end(),
-      // Why the ferry ended is the better reason.
+    unpackPayload(fileSync.stdout as AsyncIterable<Buffer>, new Map(returns), { owner, maxBytes: memo.maxBytes }).then(
+      () => fileSync.stdin.end(),
+      // The file sync's own error explains more.
       async (error: unknown) => {
-        ferry.end();
-        await ferry.done;
+        fileSync.end();
+        await fileSync.done;
         throw error;
       },
     ),
-    ferry.done,
+    fileSync.done,
   ]);
   rmSync(memoFile(runDir));
   await removeVolume(engine, place.volume);
 }
 
-/** Whatever has its files open would write on. */
-async function removeSandboxes(engine: Engine, { run: mark, volume }: FarPlace): Promise<void> {
+/** Containers that have the files open could still write. */
+async function removeSandboxes(engine: Engine, { run: mark, volume }: RemotePlace): Promise<void> {
   const list = ['ps', '--all', '--quiet', '--filter', `label=${LABEL}=${mark}`, '--filter', `name=^/?${volume}-`];
-  const ids = (await tellEngine(engine, list)).split('\n').filter((id) => id !== '');
+  const ids = (await callEngine(engine, list)).split('\n').filter((id) => id !== '');
   if (ids.length > 0) await askEngine(engine, ['rm', '--force', '--volumes', ...ids]);
 }
 
@@ -155,7 +153,7 @@ export async function removeVolume(engine: Engine, name: string): Promise<boolea
   return (await askEngine(engine, ['volume', 'rm', '--force', name])).exitCode === 0;
 }
 
-function startFerry(
+function startFileSync(
   engine: Engine,
   args: readonly string[],
 ): { stdin: NodeJS.WritableStream; stdout: Readable; done: Promise<void>; end(): void } {
@@ -178,34 +176,35 @@ function startFerry(
 }
 
 function memoFile(runDir: string): string {
-  return join(runDir, FAR_MEMO);
+  return join(runDir, REMOTE_MEMO);
 }
 
-export function readMemo(runDir: string): FarMemo | null {
+export function readMemo(runDir: string): RemoteMemo | null {
   const file = memoFile(runDir);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as FarMemo) : null;
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RemoteMemo) : null;
 }
 
-export function writeMemo(runDir: string, memo: FarMemo): void {
+export function writeMemo(runDir: string, memo: RemoteMemo): void {
   replaceFile(memoFile(runDir), JSON.stringify(memo), { durable: true });
 }
 
-export interface FarLeftover {
+export interface RemoteLeftover {
   readonly kind: 'container' | 'volume';
   readonly id: string;
   readonly run: string;
 }
 
 /**
- * What dead processes that had this state directory have left there. Volumes may hold work, and whether it is waited for is known in that directory
- * alone: what another user, or the same with another directory, has there is theirs. So is what an earlier build left, which did not say whose it was.
+ * Leftovers of dead processes with this state directory. Volumes may contain work, and only the state directory tells whether it is still
+ * needed. Leftovers of other users and other state directories belong to them, and so do those of earlier builds, which did not name
+ * their owner.
  */
-export async function farLeftovers(engine: Engine, stateDir: string): Promise<readonly FarLeftover[]> {
+export async function remoteLeftovers(engine: Engine, stateDir: string): Promise<readonly RemoteLeftover[]> {
   const mark = stateMark(stateDir);
   const { label } = ENGINE_KINDS.docker;
-  const filter = ['--filter', `label=${FAR_LABEL}`, '--format'];
-  const list = async (kind: FarLeftover['kind'], args: readonly string[], name: string): Promise<FarLeftover[]> =>
-    (await askEngine(engine, [...args, ...filter, `{{.${name}}}\t${label(LABEL)}\t${label(FAR_LABEL)}`])).stdout
+  const filter = ['--filter', `label=${REMOTE_LABEL}`, '--format'];
+  const list = async (kind: RemoteLeftover['kind'], args: readonly string[], name: string): Promise<RemoteLeftover[]> =>
+    (await askEngine(engine, [...args, ...filter, `{{.${name}}}\t${label(LABEL)}\t${label(REMOTE_LABEL)}`])).stdout
       .toString('utf8')
       .split('\n')
       .flatMap((line) => {

@@ -1,7 +1,7 @@
-// sandbox/spec/etc-copy.ts: the /etc of sandboxes: a copy of the settings that are allowed, with accounts and names of its own.
-// Mounting each of some sixty settings by itself costs more time than the rest of the sandbox; one directory costs nothing.
-// Invariant: the copy holds only what the list names. It is made again whenever anything it was made from has changed,
-// and is never changed in place: a running sandbox keeps the one it started with.
+// sandbox/spec/etc-copy.ts: the /etc of sandboxes: a copy of the allowed settings, with its own accounts and names.
+// Mounting some sixty settings one by one takes longer than the rest of the sandbox; one directory costs nothing.
+// Invariant: the copy contains only what the list names. It is made again whenever a source has changed, and never changed in place: a
+// running sandbox keeps the copy it started with.
 import {
   chmodSync,
   copyFileSync,
@@ -20,30 +20,30 @@ import { replaceFile } from '../../lib/files.ts';
 
 export interface EtcInput {
   readonly cacheDir: string;
-  /** As configured; a part of one may have `*` in it. */
+  /** As configured; a pattern may contain `*`. */
   readonly patterns: readonly string[];
-  /** Finds what the patterns stand for. */
+  /** Expands the patterns. */
   readonly list: (patterns: readonly string[]) => readonly string[];
-  /** Files that are made, by name. */
+  /** Generated files, by name. */
   readonly made: Readonly<Record<string, string>>;
-  /** /etc, unless somebody wants to see what becomes of another one. */
+  /** Defaults to /etc; tests pass another directory. */
   readonly etcDir?: string;
 }
 
-interface Memory {
+interface KnownCopy {
   readonly key: string;
   readonly directory: string;
   readonly seen: readonly (readonly [path: string, ctimeMs: number])[];
 }
 
-// Different configurations may take turns; more than a few are not worth remembering.
+// Different configurations may alternate; more than a few are not worth keeping.
 const REMEMBERED = 4;
 
 export function ensureEtcCopy(input: EtcInput): string {
   const { etcDir = '/etc' } = input;
   const key = JSON.stringify([input.patterns, input.made]);
   const file = join(input.cacheDir, 'etc.json');
-  const copies = recall(file);
+  const copies = readCopies(file);
   const found = copies.find((one) => one.key === key);
   if (found?.seen.every(([path, ctimeMs]) => changedAt(path) === ctimeMs) === true && existsSync(found.directory))
     return found.directory;
@@ -51,13 +51,13 @@ export function ensureEtcCopy(input: EtcInput): string {
   const directory = mkdtempSync(join(input.cacheDir, 'etc-'));
   chmodSync(directory, 0o755);
   const seen: [string, number][] = [[etcDir, changedAt(etcDir)]];
-  // What is made comes first: whatever else is there, a link of the machine would lead us to its own files.
+  // Generated files come first: a link of the machine would otherwise lead to the machine's own files.
   for (const [name, content] of Object.entries(input.made)) {
     mkdirSync(dirname(join(directory, name)), { recursive: true, mode: 0o755 });
     writeFileSync(join(directory, name), content, { mode: 0o644 });
   }
   for (const name of input.list(input.patterns)) copy(join(etcDir, name), join(directory, name), seen);
-  // Earlier copies stay: a running sandbox may have one. `ags cleanup` knows which.
+  // Earlier copies stay, because a running sandbox may use one. `ags cleanup` removes unused copies.
   replaceFile(
     file,
     JSON.stringify([{ key, directory, seen }, ...copies.filter((one) => one.key !== key)].slice(0, REMEMBERED)),
@@ -65,7 +65,7 @@ export function ensureEtcCopy(input: EtcInput): string {
   return directory;
 }
 
-// Links are made again as they are: they lead into /usr, which is visible, or nowhere. Nothing that is there already is replaced.
+// Links are copied as links: they lead into /usr, which is visible, or nowhere. Existing entries are never replaced.
 function copy(from: string, to: string, seen: [string, number][]): void {
   const stat = lstatSync(from, { throwIfNoEntry: false });
   const there = lstatSync(to, { throwIfNoEntry: false });
@@ -80,7 +80,7 @@ function copy(from: string, to: string, seen: [string, number][]): void {
     } else if (stat.isFile()) copyFileSync(from, to);
     else return;
   } catch (error) {
-    // What the caller may not read the sandbox may not read either.
+    // The sandbox may not read a file that the caller may not read.
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
   }
   seen.push([from, stat.ctimeMs]);
@@ -90,10 +90,10 @@ function changedAt(path: string): number {
   return lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? -1;
 }
 
-function recall(file: string): readonly Memory[] {
+function readCopies(file: string): readonly KnownCopy[] {
   try {
     const copies = JSON.parse(readFileSync(file, 'utf8')) as unknown;
-    return Array.isArray(copies) ? (copies as Memory[]) : [];
+    return Array.isArray(copies) ? (copies as KnownCopy[]) : [];
   } catch {
     return [];
   }

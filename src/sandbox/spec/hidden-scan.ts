@@ -1,8 +1,8 @@
-// sandbox/spec/hidden-scan.ts: find the files of a project that must not be seen inside: secrets by name, and sockets, through
-// which a program of the host could be reached.
-// Invariant: no directory is trusted unread unless neither its modification nor its change time has moved since it was
-// last read, and that reading was not so recent that a later change could carry the same time.
-// A tree of 100,000 files takes some 75 ms to read, and some 5 ms to check against the last reading.
+// sandbox/spec/hidden-scan.ts: finds the project files that a sandbox must not see: secrets by name, and sockets, through which it could
+// reach a program on the host.
+// Invariant: a directory is skipped only if neither its modification time nor its change time has moved since it was last read, and that
+// read was not so recent that a later change could carry the same time.
+// Reading a tree of 100,000 files takes some 75 ms, checking it against the last scan some 5 ms.
 import { lstatSync, readdirSync, readFileSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,12 +20,13 @@ interface DirectoryRecord {
 }
 
 export interface ScanMemory {
-  /** Of the patterns in force; a memory made under others is void. */
+  /** A key of the patterns in force. A memory with another key is void. */
   readonly key: string;
   readonly directories: Readonly<Record<string, DirectoryRecord>>;
 }
 
-// Filled by package managers from public registries: no place where a user keeps a secret, and the larger part of many trees.
+// Package managers fill these directories from public registries. Users keep no secrets there, and they are the larger part of many
+// trees.
 const DEPENDENCIES = new Set([
   'node_modules',
   '.venv',
@@ -45,7 +46,7 @@ const RACY_MS = 2000;
 export function scanHidden(input: {
   project: string;
   matches: (path: string, isDirectory: boolean) => boolean;
-  /** The project's own .git is not shown at all. */
+  /** Skip the project's .git, which the sandbox does not see. */
   skipGit: boolean;
   key: string;
   memory: ScanMemory | null;
@@ -81,7 +82,7 @@ export function readScanMemory(file: string): ScanMemory | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as ScanMemory;
   } catch {
-    // Missing or damaged: the tree is read again.
+    // Missing or damaged: scan the whole tree again.
     return null;
   }
 }
@@ -108,7 +109,7 @@ function entries(at: string): Dirent[] {
   try {
     return readdirSync(at, { withFileTypes: true });
   } catch (error) {
-    // What the caller cannot list the sandbox cannot list either.
+    // A directory that the caller cannot list is closed to the sandbox too.
     if (['EACCES', 'ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
     throw error;
   }

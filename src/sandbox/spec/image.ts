@@ -1,5 +1,5 @@
-// sandbox/spec/image.ts: what is known of an image. Pure.
-// Invariant: an image is somebody else's: of its own words only what has the right form is taken.
+// sandbox/spec/image.ts: facts about a container image. Pure.
+// Invariant: an image is untrusted. Only well-formed metadata is used.
 import { AgsError } from '../../protocol/errors.ts';
 import { ENV_NAME } from '../../protocol/config/words.ts';
 import type { SandboxRoot } from '../../protocol/spec.ts';
@@ -8,15 +8,15 @@ export interface Image {
   /** As the user named it. */
   readonly reference: string;
   readonly id: string;
-  /** What it sets for its programs. */
+  /** The environment that the image sets for its programs. */
   readonly env: Readonly<Record<string, string>>;
-  /** All names of variables that it sets, whatever they look like. */
+  /** The names of all variables that it sets, well-formed or not. */
   readonly variables: readonly string[];
   readonly volumes: readonly string[];
-  /** What it starts by itself, and where. */
+  /** Its default command and working directory. */
   readonly command: readonly string[];
   readonly workdir: string;
-  /** Lines of a Dockerfile that a build on it begins with. */
+  /** ONBUILD instructions, which run first in a build based on this image. */
   readonly onBuild: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly bytes: number;
@@ -42,7 +42,7 @@ export function readImage(reference: string, found: unknown): Image {
     OnBuild: onBuild,
   } = asObject(config);
   if (typeof id !== 'string' || !/^(sha256:)?[0-9a-f]{64}$/.test(id))
-    throw new AgsError('backend.failed', `The engine does not say which image ${reference} is.`);
+    throw new AgsError('backend.failed', `The engine reports no ID for the image ${reference}.`);
   const pairs = (Array.isArray(env) ? env : [])
     .filter((entry) => typeof entry === 'string')
     .map((entry): [string, string] => {

@@ -1,5 +1,5 @@
-// sandbox/spec/interpreter.ts: our own programs inside are written in Perl, and an image may have none, or another one. So a sandbox over
-// an image has this machine's: the program, its loader and libraries, and the few modules that are used, copied once.
+// sandbox/spec/interpreter.ts: a copy of this machine's Perl for sandboxes over an image. Our programs inside are written in Perl, and an
+// image may have none, or another version. The copy holds the program, its loader and libraries, and the few modules in use.
 // Invariant: the copy is started by its own loader with its own libraries, whatever libraries the image has.
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -8,17 +8,17 @@ import { run } from '../../lib/process/process.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxRoot } from '../../protocol/spec.ts';
 
-/** Where it is inside. Nothing of an image is below /sys. */
+/** Its path inside. No image has files below /sys. */
 export const INTERPRETER = '/sys/perl';
 
-/** In its directory. */
+/** An empty file in that directory. */
 export const EMPTY_FILE = 'empty';
 
-/** What starts the copy that is in this directory. */
+/** The command that starts the copy in this directory. */
 export function perlAt(directory: string): readonly string[] {
   return [
     `${directory}/loader`,
-    // Of the image's own libraries it must know nothing.
+    // Ignores the library cache of the image.
     '--inhibit-cache',
     '--library-path',
     `${directory}/lib`,
@@ -28,12 +28,12 @@ export function perlAt(directory: string): readonly string[] {
   ];
 }
 
-/** What starts Perl inside. */
+/** The command that starts Perl inside. */
 export function perlInside(root: SandboxRoot, ofHost = 'perl'): readonly string[] {
   return root.kind === 'host' ? [ofHost] : perlAt(INTERPRETER);
 }
 
-/** The directory that is mounted there. */
+/** Creates the copy if needed, and returns its directory. */
 export async function ensureInterpreter(perl: string, cacheDir: string): Promise<string> {
   const { mtimeMs, size } = statSync(perl);
   const directory = join(cacheDir, `perl-${FORMAT}-${Math.round(mtimeMs).toString(36)}-${size.toString(36)}`);
@@ -57,13 +57,13 @@ export async function ensureInterpreter(perl: string, cacheDir: string): Promise
     renameSync(made, directory);
   } catch (error) {
     rmSync(made, { recursive: true, force: true });
-    // Somebody else was faster.
+    // Another process was faster.
     if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') throw error;
   }
   return directory;
 }
 
-/** Raised when the modules below change. */
+/** Increase this when the modules below change. */
 const FORMAT = 1;
 const MODULES = ['POSIX', 'Errno', 'Socket', 'IO::Socket::INET', 'Exporter::Heavy', 'Carp'];
 
@@ -88,7 +88,7 @@ async function usedFiles(perl: string): Promise<UsedFiles> {
   };
 }
 
-/** As the loader of this machine finds them, by the names that they are asked for. */
+/** The libraries that the loader of this machine finds, by the requested names. */
 async function neededLibraries(
   programs: readonly string[],
 ): Promise<{ readonly loader: string; readonly libraries: ReadonlyMap<string, string> }> {
@@ -119,5 +119,5 @@ async function ask(argv: readonly string[]): Promise<string> {
 }
 
 function failed(why: string): AgsError {
-  return new AgsError('backend.failed', `Perl could not be made ready for a sandbox over an image: ${why}`);
+  return new AgsError('backend.failed', `Perl could not be copied for a sandbox over an image: ${why}`);
 }

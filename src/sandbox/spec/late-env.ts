@@ -1,14 +1,15 @@
-// sandbox/spec/late-env.ts: variables that a program obeys before its own first line: those of the loader, the C library and shells. Pure.
-// A project may set them, and a library that is loaded in front of prlimit would run before there are limits; so they are given to the
-// command alone, by the last step before it.
+// sandbox/spec/late-env.ts: variables that take effect before a program's first line: those of the loader, the C library and shells.
+// Pure.
+// A project may set them, and a library preloaded into prlimit would run before the limits are set. So only the command gets them, from
+// the last step before it.
 type Env = Readonly<Record<string, string>>;
 
 const OBEYED_FIRST =
   /^(?:LD_|GLIBC_|MALLOC_|MUSL_|BASH|GCONV_PATH$|GETCONF_DIR$|LOCPATH$|NLSPATH$|ENV$|IFS$|PS4$|SHELLOPTS$)/;
-/** A shell that would export them ends instead; nobody needs them from outside. */
+/** A shell that has to export these fails; no program needs them from outside. */
 const NEVER = /^(?:SHELLOPTS|BASHOPTS|BASH_VERSINFO)$/;
 
-/** What the sandbox has from its first process on, and what stands in front of the command. */
+/** `first` is the environment of the sandbox's first process; `argv` is prepended to the command. */
 export function lateEnv(env: Env): { readonly first: Env; readonly argv: readonly string[] } {
   const late = Object.keys(env).filter((name) => OBEYED_FIRST.test(name));
   if (late.length === 0) return { first: env, argv: [] };

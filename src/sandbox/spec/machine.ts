@@ -1,25 +1,25 @@
-// sandbox/spec/machine.ts: facts about this machine that the plan is made from. Only looks; changes nothing.
+// sandbox/spec/machine.ts: reads the facts about this machine that a plan needs. Changes nothing.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Machine {
-  /** System directories; a link (as /bin on a merged system) is made again inside, everything else is bound read-only. */
+  /** System directories. A link, such as /bin on a merged system, is created inside; all others are bound read-only. */
   readonly system: readonly { readonly path: string; readonly link: string | null }[];
   /** Names below /etc. */
   readonly etc: readonly string[];
-  /** Tool directories of the home that exist here, absolute. */
+  /** Absolute paths of the home's tool directories that exist. */
   readonly toolDirs: readonly string[];
   readonly mountPoints: readonly string[];
-  /** Directories that would be shown, if no other file system were mounted below them: they cannot lie under an overlay. */
+  /** Directories that are not shown because another file system is mounted below them: they cannot lie under an overlay. */
   readonly leftOut: readonly string[];
 }
 
-/** Nothing of it is shown. */
+/** Shows nothing of the machine. */
 export const NO_MACHINE: Machine = { system: [], etc: [], toolDirs: [], mountPoints: [], leftOut: [] };
 
-/** The distribution's own: nobody else puts anything there. */
+/** Directories that only the distribution fills. */
 export const SYSTEM_DIRS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** Here others put things too, sockets of their servers for example. Like the above they can be read by everybody. */
+/** Directories that other software fills too, for example with sockets of servers. Like the above, all users can read them. */
 export const LOCAL_DIRS: readonly string[] = ['/usr/local', '/opt', '/nix/store'];
 
 export function readMachine(input: { home: string; etc: readonly string[]; toolDirs: readonly string[] }): Machine {
@@ -39,7 +39,7 @@ export function readMachine(input: { home: string; etc: readonly string[]; toolD
     etc: input.etc,
     toolDirs: tools.filter(whole),
     mountPoints,
-    // What is part of /usr is seen there.
+    // /usr/local is visible as part of /usr.
     leftOut: [...local, ...tools].filter((path) => !whole(path) && path !== '/usr/local'),
   };
 }
@@ -55,12 +55,12 @@ function readMountPoints(): string[] {
     .map(unescapePath);
 }
 
-/** As the kernel writes paths in lists of mounts. */
+/** Decodes paths of the kernel's mount lists. */
 export function unescapePath(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Most of the many directories that tools may live in are not there: one look at the home rules them out. */
+/** Most candidate tool directories do not exist; one listing of the home rules them out. */
 function existing(home: string, dirs: readonly string[]): string[] {
   const there = new Set(existsSync(home) ? readdirSync(home) : []);
   return dirs
@@ -69,7 +69,7 @@ function existing(home: string, dirs: readonly string[]): string[] {
     .filter(isOrdinary);
 }
 
-/** A pipe or a socket in the place of a tool would be a way to talk to the host. */
+/** A pipe or a socket in place of a tool would be a channel to the host. */
 function isOrdinary(path: string): boolean {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat !== undefined && (stat.isFile() || stat.isDirectory());

@@ -1,21 +1,21 @@
-// sandbox/spec/mount-sources.ts: where the sources of a sandbox's mounts stand when it is started: what has to be mounted for it first, and
-// what has to be written. Pure.
+// sandbox/spec/mount-sources.ts: where the sources of a sandbox's mounts are when it starts, and what must be mounted or written before.
+// Pure.
 // Invariant: every name used in a mount option is one of ours, so no character of a user's path is ever interpreted.
 import { isAbsolute, join, relative } from 'node:path';
 import type { Mount, WorkspaceMount } from '../../protocol/spec.ts';
 import { LOCAL_DIRS, SYSTEM_DIRS } from './machine.ts';
 
-/** A host path that the sandbox sees through a mount of the launcher's. */
+/** A host path that the sandbox sees through a mount made by the launcher. */
 export interface StagedPath {
   readonly from: string;
-  /** Relative to the run directory, in a file system of memory that goes with the launcher's namespace. */
+  /** Relative to the run directory, in a memory file system that disappears with the launcher's namespace. */
   readonly at: string;
-  /** The owner's files are shown as the sandbox user's. */
+  /** Shows the owner's files as files of the sandbox user. */
   readonly mapped: boolean;
   readonly veil: Veil;
 }
 
-/** Whether an overlay lies over it: it must, it may, or it does not. */
+/** Whether it is mounted through an overlay. */
 type Veil = 'must' | 'may' | 'no';
 
 /** Below the run directory. */
@@ -26,7 +26,7 @@ export interface PlannedFile {
 }
 
 export interface Sources {
-  /** Where a mount's content stands once everything staged is mounted. */
+  /** The path of a mount's content once all staged paths are mounted. */
   readonly source: (mount: Mount) => string;
   readonly staged: readonly StagedPath[];
   readonly files: readonly PlannedFile[];
@@ -34,7 +34,7 @@ export interface Sources {
 
 export function planSources(input: {
   readonly runDir: string;
-  /** Where the run directory is seen when the sources are looked for. */
+  /** The path of the run directory when the sources are opened. */
   readonly here: string;
   readonly callerIsRoot: boolean;
   readonly mayMount: boolean;
@@ -64,7 +64,7 @@ export function planSources(input: {
   const reach = (path: string, veil: Veil): string => {
     const inside = relative(runDir, path);
     if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
-    // What everybody can read, root need not map.
+    // Directories that all users can read need no mapping.
     const mapped = input.callerIsRoot && !LOCAL_DIRS.includes(path) && !path.startsWith('/etc/');
     if (!mayMount || SYSTEM_DIRS.includes(path) || (!mapped && veil === 'no')) return path;
     const at = join('stage', String(staged.length));
@@ -74,10 +74,10 @@ export function planSources(input: {
   return { source, staged, files };
 }
 
-/** The launcher puts in where the layers are. */
+/** Mount options of the workspace overlay; the launcher fills in the layers. */
 export function overlayOptions(workspace: WorkspaceMount | null): string {
   if (workspace === null || workspace.kind === 'copy') return '';
   const lower = workspace.hidden.length > 0 ? 'hide:%s' : '%s';
-  // The launcher adds userxattr: without it a directory that was removed cannot be made again by an unprivileged user (EIO).
+  // The launcher adds userxattr: without it an unprivileged user cannot create a removed directory again (EIO).
   return workspace.kind === 'overlay' ? `lowerdir=${lower},upperdir=upper,workdir=work` : `lowerdir=upper:${lower}`;
 }

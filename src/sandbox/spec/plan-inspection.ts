@@ -1,5 +1,5 @@
-// sandbox/spec/plan-inspection.ts: a throw-away sandbox in which one program of ours looks at what an agent left behind.
-// The host itself never runs a program over those files. Pure.
+// sandbox/spec/plan-inspection.ts: plans an inspection: a throw-away sandbox in which one program of ours examines files that an agent
+// left. The host itself never runs a program over those files. Pure.
 import {
   HOST_ROOT,
   hostPath,
@@ -11,16 +11,16 @@ import {
 } from '../../protocol/spec.ts';
 import type { Machine } from './machine.ts';
 
-/** Where things stand inside. */
+/** Paths inside. */
 export const INSIDE = { upper: '/run/ags/upper', out: '/run/ags/out' } as const;
 
-export function planQuestion(input: {
+export function planInspection(input: {
   machine: Machine;
   user: { uid: number; gid: number };
   project: string;
   workspace: WorkspaceMount;
   upper: string | null;
-  /** Fresh and ours; the only writable place. null: there is none. */
+  /** Fresh and ours; the only writable directory. null: there is none. */
   out: string | null;
   env: Readonly<Record<string, string>>;
   limits: Limits;
@@ -30,7 +30,7 @@ export function planQuestion(input: {
     from: hostPath(from),
     to: sandboxPath(to),
     writable,
-    // Only programs of ours run here.
+    // Only our own programs run here.
     veil: 'no',
     why,
   });

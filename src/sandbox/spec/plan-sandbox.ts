@@ -1,5 +1,5 @@
-// sandbox/spec/plan-sandbox.ts: what a sandbox over a project is made of. Pure: facts about the machine come in, a SandboxSpec comes out.
-// Invariant: allow-list the world. A host path is visible only if a line below names it.
+// sandbox/spec/plan-sandbox.ts: plans a sandbox over a project. Pure: facts about the machine come in, a SandboxSpec comes out.
+// Invariant: allow-list the host. A host path is visible only if a line below names it.
 import {
   hostPath,
   sandboxPath,
@@ -20,16 +20,16 @@ export interface PlanInput {
   readonly home: string;
   readonly homeDir: string;
   readonly root: SandboxRoot;
-  /** The copy of /etc made for sandboxes; over an image, the files that stand in its /etc. */
+  /** The copy of /etc made for sandboxes; over an image, the files that are mounted in its /etc. */
   readonly etc:
     | { readonly kind: 'copy'; readonly directory: string }
     | { readonly kind: 'files'; readonly files: Readonly<Record<string, string>> };
-  /** What the image sets; it counts least. */
+  /** The image's environment, which everything else overrides. */
   readonly imageEnv: Readonly<Record<string, string>>;
   readonly project: string;
   readonly cwd: string;
   readonly workspace: WorkspaceMount;
-  /** The private git directory, where it stands inside, and the object stores it borrows from. */
+  /** The private git directory with its path inside, and the object stores it borrows from. */
   readonly git: {
     readonly mounts: readonly {
       readonly from: string;
@@ -42,9 +42,9 @@ export interface PlanInput {
   readonly hostEnv: Readonly<Record<string, string | undefined>>;
   readonly envPass: readonly string[];
   readonly pathEnv: readonly string[];
-  /** What programs need to find the gateway. */
+  /** Variables that lead programs to the gateway. */
   readonly networkEnv: Readonly<Record<string, string>>;
-  /** Files of our own making, by their path inside. */
+  /** Generated files, by their path inside. */
   readonly files: readonly { readonly to: string; readonly content: string; readonly binary: boolean }[];
   readonly envSet: Readonly<Record<string, string>>;
   readonly limits: Limits;
@@ -55,7 +55,7 @@ export interface PlanInput {
   readonly more: MoreInside;
 }
 
-/** What one sandbox has besides what every one has: the program of an agent, its settings. */
+/** Additions for one sandbox: the program of an agent, its settings. */
 export interface MoreInside {
   readonly mounts: readonly { readonly from: string; readonly to: string }[];
   readonly files: readonly { readonly to: string; readonly content: string }[];
@@ -98,7 +98,7 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       content: file.content,
       binary: file.binary,
       to: sandboxPath(file.to),
-      why: 'whom programs trust for TLS',
+      why: 'certificate authorities that programs trust',
     })),
     ...varMounts(input),
     { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
@@ -175,7 +175,7 @@ function varMounts({ root, limits }: PlanInput): Mount[] {
   ];
 }
 
-/** Where /etc has what every program may know; always part of its copy. */
+/** Certificates in /etc, which every program may read; always part of the copy. */
 const CERTIFICATES = [
   '/etc/ssl/certs',
   '/etc/ssl/cert.pem',
@@ -188,7 +188,7 @@ function bind(from: string, to: string, why: string): Extract<Mount, { kind: 'bi
   return { kind: 'bind', from: hostPath(from), to: sandboxPath(to), writable: false, why };
 }
 
-/** Made for the sandbox, because the real ones name every account of the machine and its name servers. */
+/** Generated account files: the real ones name every account of the machine and its name servers. */
 export function accountFiles(
   user: PlanInput['user'],
   home: string,
@@ -210,7 +210,7 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
   for (const [name, value] of Object.entries(input.hostEnv)) {
     if (value === undefined) continue;
     const named = input.envPass.some((p) => (p.endsWith('*') ? name.startsWith(p.slice(0, -1)) : p === name));
-    // A variable that says where a tool lives is of use only if that place can be seen.
+    // A variable that holds a tool's path is useful only if that path is visible.
     const located = input.pathEnv.includes(name) && isVisible(value, visible);
     if (named || located) env[name] = value;
   }

@@ -1,38 +1,38 @@
-// sandbox/spec/seccomp-table.ts: which system calls the sandbox may make. Data only; seccomp.ts turns it into a filter.
-// Invariant: a call whose number is not known here is refused, so a newer kernel opens nothing by itself.
+// sandbox/spec/seccomp-table.ts: the system calls that a sandbox may make. Data only; seccomp.ts turns it into a filter.
+// Invariant: an unknown call number is refused, so a newer kernel opens nothing by itself.
 //
-// Width of arguments: a register has 64 bits, but a parameter declared `int`, `unsigned int` or `umode_t` is cut off by the
-// kernel. A filter that compared all 64 bits would let 0x1_0000_5412 pass, which the kernel then reads as 0x5412. So
-// each decision below looks at the bits that the kernel uses, and names the parameter's type.
+// Width of arguments: a register has 64 bits, but the kernel truncates a parameter declared `int`, `unsigned int` or `umode_t`. A filter
+// that compared all 64 bits would let 0x1_0000_5412 pass, which the kernel then reads as 0x5412. So each decision below looks at the bits
+// that the kernel uses, and names the parameter's type.
 import type { KernelRules } from '../../protocol/spec.ts';
 
 export type SeccompArch = 'x64' | 'arm64';
 
-/** What the kernel does with a call: SECCOMP_RET_*. */
+/** Verdicts for a call: SECCOMP_RET_*. */
 export const ALLOW = 0x7fff0000;
 export const KILL = 0x80000000;
 export const EPERM = 0x00050001;
-/** "This kernel has no such call": libraries take their older way. */
+/** "This kernel has no such call": libraries fall back to an older one. */
 export const ENOSYS = 0x00050000 | 38;
-/** What the kernel says to a piece of shared memory that is larger than it allows. */
+/** The kernel's own answer to a shared memory segment that is too large. */
 const EINVAL = 0x00050000 | 22;
 const EPROTONOSUPPORT = 0x00050000 | 93;
 const EAFNOSUPPORT = 0x00050000 | 97;
-/** An error that is none: whoever asks is told that it was done, and nothing is. */
+/** Error number 0: the call does nothing and reports success. */
 const PRETEND = 0x00050000;
 
 /** `audit` is the AUDIT_ARCH_* that the kernel puts beside each call, `lastOwn` the end of the architecture's own numbers. */
 export const ARCHES: Readonly<Record<SeccompArch, { readonly audit: number; readonly lastOwn: number }>> = {
-  // 335 and 336 are uretprobe and uprobe: a tracer on the host makes any process call them, refusing would crash it.
+  // 335 and 336 are uretprobe and uprobe: a tracer on the host can make any process call them, and refusing would crash the process.
   x64: { audit: 0xc000003e, lastOwn: 336 },
   arm64: { audit: 0xc00000b7, lastOwn: 294 },
 };
 /** Numbers from here on mean the same on every architecture. */
 export const FIRST_SHARED = 424;
-/** rseq_slice_yield, Linux 7.0. Raise it only after reading what the new calls do. */
+/** rseq_slice_yield, Linux 7.0. Increase it only after reading what the new calls do. */
 export const LAST_SHARED = 471;
 
-/** A verdict, or a look at one word of one argument: the first case that holds its value decides. */
+/** A verdict, or a test of one word of one argument: the first case that contains its value decides. */
 export type Decision =
   | number
   | {
@@ -45,7 +45,7 @@ export type Decision =
 
 export type Policy = Readonly<Partial<Record<CallName, Decision>>>;
 
-/** Every call that is not simply allowed. The first entries are the frequent calls: they are looked up in this order. */
+/** Every call that is not simply allowed. Frequent calls come first, because the filter tests in this order. */
 export function kernelPolicy(rules: KernelRules): Policy {
   const policy: Partial<Record<CallName, Decision>> = argumentRules(rules);
   for (const name of namesOf(REFUSED)) policy[name] = EPERM;
@@ -55,8 +55,8 @@ export function kernelPolicy(rules: KernelRules): Policy {
 }
 
 /**
- * For an engine inside: it makes namespaces and mounts, which is why it stands in a user namespace of its own, with no right in any
- * other. What acts on the machine, or was never needed by a container, stays refused to it and to all that it starts.
+ * For nested Docker: it creates namespaces and mounts, so it runs in its own user namespace, with no rights in any other. Calls that act
+ * on the machine, or that no container needs, stay refused to it and to all that it starts.
  */
 export function enginePolicy(): Policy {
   const policy: Partial<Record<CallName, Decision>> = {};
@@ -64,7 +64,7 @@ export function enginePolicy(): Policy {
   for (const name of namesOf(ABSENT)) policy[name] = ENOSYS;
   const { ioctl, setrlimit, prlimit64 } = argumentRules({ ptrace: true, unixSockets: true });
   const [unix, inet, inet6, netlink] = [1, 2, 10, 16];
-  // Interfaces and routes, packet filters, and what their modules are found by.
+  // Interfaces and routes, packet filters, and the protocol that finds their modules.
   const netlinkSocket = only(2, 0xffffffff, [0, 12, 16], ALLOW, EAFNOSUPPORT);
   const socket: Decision = {
     arg: 0,
@@ -92,7 +92,7 @@ const FOR_ENGINES: ReadonlySet<string> = new Set([
   'fsconfig',
   'fsmount',
   'fspick',
-  // A container has a keyring of its own; nobody else has ever had keys under these users.
+  // A container has its own keyring, and no other program has keys under these users.
   'keyctl',
 ]);
 
@@ -103,8 +103,8 @@ function namesOf<Name extends CallName>(calls: Readonly<Record<Name, unknown>>):
 /** [x64, arm64]; null where the architecture has no such call. The test compares them with the system's headers. */
 type Numbers = Readonly<Record<string, readonly [number, number | null]>>;
 
-// Only an administrator needs these, or they act beyond the sandbox's namespaces. Most also ask for a capability
-// that the sandbox lacks; the filter keeps a mistake there, or a bug behind that check, from mattering.
+// Only an administrator needs these calls, or they act beyond the sandbox's namespaces. Most also require a capability that the sandbox
+// lacks; the filter covers a mistake there, or a bug behind that check.
 const REFUSED = {
   // The keyrings belong to the user, not to a namespace: they may hold keys of the host session.
   add_key: [248, 217],
@@ -116,9 +116,9 @@ const REFUSED = {
   userfaultfd: [323, 282],
   fanotify_init: [300, 262],
   kcmp: [312, 272],
-  // A handle names any inode of a file system, also outside of every mount that is visible here. Making one is harmless.
+  // A handle names any inode of a file system, also outside every visible mount. Creating one is harmless.
   open_by_handle_at: [304, 265],
-  // The mount tree and the namespaces are the sandbox: nobody changes them from inside.
+  // The mount tree and the namespaces are the sandbox: no program inside may change them.
   mount: [165, 40],
   umount2: [166, 39],
   pivot_root: [155, 41],
@@ -154,17 +154,17 @@ const REFUSED = {
   clock_adjtime: [305, 266],
 } as const satisfies Numbers;
 
-// These have an older way to the same end, or no user left.
+// These calls have an older equivalent, or no users left.
 const ABSENT = {
-  // The flags are behind a pointer, out of the filter's reach. libc falls back to `clone`.
+  // The flags are behind a pointer, which the filter cannot read. libc falls back to `clone`.
   clone3: [435, 435],
-  // io_uring opens sockets and files without system calls, so it would walk around this whole file.
+  // io_uring opens sockets and files without system calls, which would bypass this whole file.
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
   // One page of secret memory keeps the host from hibernating.
   memfd_secret: [447, 447],
-  // /proc/self/mountinfo and /proc/self/ns tell what the sandbox may know.
+  // /proc/self/mountinfo and /proc/self/ns show what the sandbox may know.
   statmount: [457, 457],
   listmount: [458, 458],
   listns: [470, 470],
@@ -181,8 +181,8 @@ const ABSENT = {
   lookup_dcookie: [212, 18],
 } as const satisfies Numbers;
 
-// Reaching into another process; only the sandbox's own are visible. This is less for an exploit to use, not a wall
-// between them: /proc/<pid>/mem of a process with the same user stays open, and no filter sees that.
+// Access to other processes; only those of the sandbox are visible. This leaves less for an exploit to use, but separates nothing:
+// /proc/<pid>/mem of a process with the same user stays open, and no filter sees that.
 const OTHER_PROCESSES = {
   ptrace: [101, 117],
   process_vm_readv: [310, 270],
@@ -206,14 +206,13 @@ const BY_ARGUMENT = {
   prlimit64: [302, 261],
 } as const satisfies Numbers;
 
-/** Whatever their arguments are. */
+/** Refused with any arguments. */
 export const REFUSED_CALLS = { ...REFUSED, ...ABSENT, ...OTHER_PROCESSES };
 export const NUMBERS = { ...BY_ARGUMENT, ...REFUSED_CALLS };
 export type CallName = keyof typeof NUMBERS;
 
-// Left alone on purpose: a set-user-id bit in chmod or open. `openat2` has its mode behind a pointer, so the rule could
-// not be complete; the mounts are nosuid, the state directory is closed to other users, and a change leaves the
-// sandbox as mode 644 or 755 only.
+// Deliberately unfiltered: a set-user-id bit in chmod or open. `openat2` has its mode behind a pointer, so the rule could not be
+// complete. The mounts are nosuid, the state directory is closed to other users, and a change leaves the sandbox as mode 644 or 755 only.
 function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Decision> {
   const whole = 0xffffffff;
   // The type shares its word with SOCK_CLOEXEC and SOCK_NONBLOCK.
@@ -222,22 +221,22 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
   const [unix, inet, inet6, netlink] = [1, 2, 10, 16];
   // 0 picks TCP or UDP, 6 and 17 name them. SCTP, DCCP, SMC and others would load modules that nothing needs.
   const inetSocket = only(1, typeBits, [stream, datagram], only(2, whole, [0, 6, 17], ALLOW, EPROTONOSUPPORT), EPERM);
-  // Protocol 0, NETLINK_ROUTE, lists the interfaces for getifaddrs. The other protocols are doors into the kernel.
+  // Protocol 0, NETLINK_ROUTE, lists the interfaces for getifaddrs. The other protocols open more of the kernel.
   const netlinkSocket = only(2, whole, [0], ALLOW, EAFNOSUPPORT);
   // One end of a datagram pair can still send to any path; these two only reach each other.
   const connectedPair = only(1, typeBits, [stream, seqpacket], ALLOW, EPERM);
-  // Anything else is a device. Character device 0:0 needs no privilege and means "deleted" to an overlay.
-  // No type at all makes a regular file; then S_IFREG, S_IFIFO and S_IFSOCK.
+  // Any other type is a device. Character device 0:0 needs no privilege and means "deleted" to an overlay.
+  // No type at all creates a regular file; the others are S_IFREG, S_IFIFO and S_IFSOCK.
   const node = (arg: number): Decision => only(arg, 0xf000, [0, 0x8000, 0x1000, 0xc000], ALLOW, EPERM);
-  // PER_LINUX, PER_LINUX32, UNAME26, both, and the question what is set. Debuggers also use ADDR_NO_RANDOMIZE. What is
-  // left makes data executable or page zero usable.
+  // PER_LINUX, PER_LINUX32, UNAME26, both, and the query of the current value. Debuggers also use ADDR_NO_RANDOMIZE. All other flags make
+  // data executable or page zero usable.
   const personalities = [0, 0x8, 0x20000, 0x20008, 0xffffffff, ...(rules.ptrace ? [0x40000] : [])];
   return {
-    // unsigned int cmd. TIOCSTI types into the terminal, TIOCLINUX and TIOCCONS drive the console, TIOCSETD loads line
-    // disciplines, a favourite of kernel exploits.
+    // unsigned int cmd. TIOCSTI types into the terminal, TIOCLINUX and TIOCCONS drive the console, and TIOCSETD loads line disciplines, a
+    // frequent target of kernel exploits.
     ioctl: only(1, whole, [0x5412, 0x541c, 0x541d, 0x5423], EPERM, ALLOW),
-    // unsigned long flags, of which `clone` keeps the low word. All CLONE_NEW* but NEWTIME, whose bit is part of the
-    // signal number here.
+    // unsigned long flags, of which `clone` keeps the low word. The mask is every CLONE_NEW* but NEWTIME, whose bit is part of the signal
+    // number here.
     clone: only(0, 0x7e020000, [0], ALLOW, EPERM),
     // int family, int type, int protocol.
     socket: {
@@ -249,7 +248,7 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
         [[unix], rules.unixSockets ? ALLOW : EPERM],
         [[netlink], netlinkSocket],
       ],
-      // AF_VSOCK above all: it ignores network namespaces and reaches the hypervisor.
+      // AF_VSOCK is the most dangerous: it ignores network namespaces and reaches the hypervisor.
       otherwise: EAFNOSUPPORT,
     },
     // int family, int type.
@@ -268,8 +267,8 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
       cases: [[[0], only(0, ~0x50f00 >>> 0, [0], ALLOW, EPERM)]],
       otherwise: EPERM,
     },
-    // size_t size, used whole. Such memory stays when no process has it any more, so nobody can count it: 4096 pieces of
-    // less than 64 KiB, which is enough for databases that use one as a lock.
+    // size_t size, used whole. This memory outlives its processes, so no watcher can count it. At most 4096 segments of less than 64 KiB
+    // each are enough for databases that use one as a lock.
     shmget: {
       arg: 1,
       word: 'high',
@@ -277,8 +276,8 @@ function argumentRules(rules: KernelRules): Record<keyof typeof BY_ARGUMENT, Dec
       cases: [[[0], only(1, 0xffff0000, [0], ALLOW, EINVAL)]],
       otherwise: EINVAL,
     },
-    // unsigned int resource; a pointer, used whole. At a limit of 1 the kernel starts no program of the host for a process that crashes; at 0
-    // it does, as root. Programs that have secrets set it to 0, and stop if they may not.
+    // unsigned int resource; a pointer, used whole. At a limit of 1 the kernel starts no host program for a crashed process; at 0 it
+    // does, as root. Programs with secrets set it to 0, and stop if they may not.
     setrlimit: only(0, whole, [RLIMIT_CORE], PRETEND, ALLOW),
     prlimit64: only(
       1,

@@ -1,5 +1,5 @@
-// sandbox/spec/seccomp.ts: the kernel's filter for system calls, as the `struct sock_filter[]` that `bwrap --seccomp FD` loads.
-// Invariant: every path ends in a verdict; what comes from another architecture, or has an unknown number, never passes.
+// sandbox/spec/seccomp.ts: builds the system call filter as the `struct sock_filter[]` that `bwrap --seccomp FD` loads.
+// Invariant: every path ends in a verdict. A call of another architecture, or with an unknown number, never passes.
 import type { KernelRules } from '../../protocol/spec.ts';
 import {
   ALLOW,
@@ -31,7 +31,7 @@ export function assemble(arch: SeccompArch, policy: Policy): Buffer {
   const { audit, lastOwn } = ARCHES[arch];
   const calls = callsOf(arch, policy);
   const native = [load(OFFSET.number)].concat(
-    // This is also the answer to x32, whose numbers on x64 have bit 30 set.
+    // This also refuses x32, whose numbers on x64 have bit 30 set.
     when('above', [LAST_SHARED], [answer(ENOSYS)]),
     when('above', [FIRST_SHARED - 1], lookUp(calls.shared)),
     when('above', [lastOwn], [answer(ENOSYS)]),
@@ -40,13 +40,13 @@ export function assemble(arch: SeccompArch, policy: Policy): Buffer {
   return encode([load(OFFSET.arch)].concat(when('equal', [audit], native), answer(KILL)));
 }
 
-/** A block is straight code whose every path ends in an answer, so what follows it runs only when it was skipped. */
+/** Straight code in which every path ends in an answer, so code after a block runs only when the block was skipped. */
 type Block = readonly Instruction[];
 
 interface Instruction {
   readonly code: number;
   readonly k: number;
-  /** How many instructions to skip when the test holds, and when it does not. Eight bits each. */
+  /** Instructions to skip when the test holds, and when it does not. Eight bits each. */
   readonly jt: number;
   readonly jf: number;
 }
@@ -69,7 +69,7 @@ function callsOf(
   return { own, shared };
 }
 
-/** Expects the call's number in the accumulator. One answer serves all calls that share a plain verdict. */
+/** Expects the call number in the accumulator. One answer serves all calls that share a plain verdict. */
 function lookUp(calls: readonly Call[]): Block {
   let block: Instruction[] = [];
   const numbersOf = new Map<number, number[]>();
@@ -90,7 +90,7 @@ function decide(decision: Decision): Block {
   return block.concat(decide(otherwise));
 }
 
-/** Runs the block if the accumulator is equal to, or above, one of the values; skips it if not. Keeps the accumulator. */
+/** Runs the block if the accumulator equals, or is above, one of the values; otherwise skips it. Keeps the accumulator. */
 function when(test: 'equal' | 'above', values: readonly number[], block: Block): Block {
   // Without a test nothing would skip the block.
   if (values.length === 0) return [];
@@ -117,7 +117,7 @@ function answer(verdict: number): Instruction {
 }
 
 function encode(program: Block): Buffer {
-  // Typed arrays write in the machine's order; ags runs on little endian machines only, and so does this filter.
+  // Typed arrays use the machine's byte order; ags and this filter support little-endian machines only.
   const words = new Uint32Array(program.length * 2);
   let at = 0;
   for (const { code, jt, jf, k } of program) {
@@ -133,5 +133,5 @@ function encode(program: Block): Buffer {
 /** Classic BPF: load a word, AND, jump always, jump if equal, jump if above (unsigned), return. */
 const CODE = { load: 0x20, and: 0x54, jump: 0x05, equal: 0x15, above: 0x25, answer: 0x06 } as const;
 
-/** Where `struct seccomp_data` keeps things. Both architectures are little endian: an argument's low word comes first. */
+/** Offsets in `struct seccomp_data`. Both architectures are little-endian: an argument's low word comes first. */
 const OFFSET = { number: 0, arch: 4, args: 16 } as const;

@@ -1,7 +1,7 @@
-// sandbox/watch/cgroup-plan.ts: which cgroup, if any, can hold a sandbox's memory and processes here.
-// Invariant: a sandbox never leaves a limit that holds its launcher. A group is made below the launcher's own, or next to
-// it when every group on the way up is without a memory limit. Nothing is written, and nothing is started unless the
-// answer about systemd is older than this boot: this runs in front of every command.
+// sandbox/watch/cgroup-plan.ts: choose the cgroup, if any, that can limit a sandbox's memory and processes here.
+// Invariant: a sandbox never leaves a limit that applies to its launcher. Its group is created below the launcher's own, or next to it
+// when no group on the way up has a memory limit. Choosing writes nothing but a cache file, and starts a program only when the cached
+// answer about systemd is from an earlier boot: this code runs before every command.
 import {
   accessSync,
   constants,
@@ -22,9 +22,9 @@ export type CgroupPlan =
       readonly kind: 'v2';
       readonly parent: string;
       readonly holds: readonly Controller[];
-      /** Controllers that the parent has but does not pass on yet. Only ever of the one true root. */
+      /** Controllers that the parent has but does not pass on yet. Not empty only for the true root. */
       readonly enable: readonly Controller[];
-      /** The lowest process limit of the groups that were passed on the way up. */
+      /** The lowest process limit among the groups passed on the way up. */
       readonly processesAtMost: number | null;
     }
   | {
@@ -35,26 +35,26 @@ export type CgroupPlan =
   | {
       readonly kind: 'scope';
       readonly systemdRun: string;
-      /** Where the user's service manager puts the scopes. */
+      /** The directory in which the user's service manager creates scopes. */
       readonly slice: string;
-      /** The group of that service manager itself, above the slice. */
+      /** The group of that service manager, above the slice. */
       readonly manager: string;
       readonly runtimeDir: string;
       readonly holds: readonly Controller[];
     }
-  /** A container engine makes it, for each sandbox. */
+  /** The container engine creates a group for each sandbox. */
   | { readonly kind: 'engine'; readonly holds: readonly Controller[] }
   | { readonly kind: 'none'; readonly why: string };
 
 export interface CgroupInput {
-  /** Where cgroups are mounted: /sys/fs/cgroup. */
+  /** The mount point of cgroups: /sys/fs/cgroup. */
   readonly root: string;
   readonly uid: number;
   /** The content of /proc/self/cgroup. */
   readonly self: string;
   /** XDG_RUNTIME_DIR, or /run/user/<uid>. */
   readonly runtimeDir: string;
-  /** Takes one small file. */
+  /** One small cache file is written here. */
   readonly cacheDir: string;
   /** The content of /proc/sys/kernel/random/boot_id. */
   readonly bootId: string;
@@ -83,7 +83,7 @@ function chooseV1(root: string, groups: ReadonlyMap<string, string>): CgroupPlan
   const parents = (['memory', 'pids', 'cpu'] as const).flatMap((controller): [Controller, string][] => {
     const group = groups.get(controller);
     const parent = join(root, controller, group ?? '');
-    // A container that shows its own group as the root has no such path: then there is nothing we may use.
+    // A container that shows its own group as the root has no such path; no group is usable then.
     return group !== undefined && writable(parent) && writable(join(parent, 'cgroup.procs'))
       ? [[controller, parent]]
       : [];
@@ -96,7 +96,7 @@ function chooseV1(root: string, groups: ReadonlyMap<string, string>): CgroupPlan
 
 function chooseV2(root: string, own: string): CgroupPlan {
   let processesAtMost: number | null = null;
-  // A path outside of the mount ("/../x") belongs to a namespace around ours.
+  // A path outside the mount ("/../x") belongs to an enclosing namespace.
   const names = own.split('/').filter((name) => name !== '');
   if (names.includes('..')) return { kind: 'none', why: 'the launcher runs outside of the cgroups it can see' };
   for (let depth = names.length; depth >= 0; depth--) {
@@ -119,7 +119,7 @@ function chooseV2(root: string, own: string): CgroupPlan {
 
 const needed: readonly Controller[] = ['memory', 'pids'];
 
-// The root of a container's namespace looks like a root but has a type, holds processes, and cannot pass anything on.
+// The root of a container's namespace looks like a root but has a type, contains processes, and cannot pass controllers on.
 function isTrueRoot(group: string): boolean {
   return !existsSync(join(group, 'cgroup.type'));
 }
@@ -136,14 +136,14 @@ async function chooseScope(input: CgroupInput, otherwise: CgroupPlan): Promise<C
   const passed = words(join(manager, 'cgroup.controllers'));
   if (!needed.every((name) => passed.includes(name))) return otherwise;
   if (!existsSync(systemdRun) || !existsSync(join(runtimeDir, 'systemd', 'private'))) return otherwise;
-  const slice = await answerOnce(input, () => probeScope(root, runtimeDir, systemdRun));
+  const slice = await cachedAnswer(input, () => probeScope(root, runtimeDir, systemdRun));
   if (slice === null)
     return { kind: 'none', why: 'the service manager of this user does not answer systemd-run --user --scope' };
   const holds = ([...needed, 'cpu'] as const).filter((name) => passed.includes(name));
   return { kind: 'scope', systemdRun, slice, manager, runtimeDir, holds };
 }
 
-/** A scope that really has the limit we asked for. The answer is the directory it was in. */
+/** Starts a scope and checks that its limits are really set. Returns the directory of the scope's parent. */
 async function probeScope(root: string, runtimeDir: string, systemdRun: string): Promise<string | null> {
   const show = 'g=$(sed -n s/^0:://p /proc/self/cgroup); echo "$g"; cat "$1$g/memory.max" "$1$g/pids.max"';
   const argv = [
@@ -159,7 +159,7 @@ async function probeScope(root: string, runtimeDir: string, systemdRun: string):
   return memory === String(2 ** 26) && processes === '64' ? join(root, group, '..') : null;
 }
 
-/** systemd-run moves itself into the new scope and becomes the command: terminal, input, output and exit code are the command's own. */
+/** systemd-run moves itself into the new scope and executes the command, which keeps its terminal, input, output and exit code. */
 export function scopeArgv(
   systemdRun: string,
   unit: string,
@@ -181,16 +181,16 @@ export function scopeArgv(
   ];
 }
 
-// A "no" may only mean that the service manager was not up yet.
-const NO_HOLDS_MS = 10 * 60_000;
+// A negative answer may only mean that the service manager was not up yet.
+const NEGATIVE_ANSWER_MS = 10 * 60_000;
 
-async function answerOnce(input: CgroupInput, ask: () => Promise<string | null>): Promise<string | null> {
+async function cachedAnswer(input: CgroupInput, ask: () => Promise<string | null>): Promise<string | null> {
   const file = join(input.cacheDir, 'systemd-scope.json');
   const known = readAnswer(file);
   const fresh =
     known !== null &&
     known.answer.bootId === input.bootId &&
-    (known.answer.slice !== null || known.ageMs < NO_HOLDS_MS);
+    (known.answer.slice !== null || known.ageMs < NEGATIVE_ANSWER_MS);
   if (fresh) return known.answer.slice;
   const answer: ScopeAnswer = { bootId: input.bootId, slice: await ask() };
   mkdirSync(input.cacheDir, { recursive: true, mode: 0o700 });
@@ -207,7 +207,7 @@ function readAnswer(file: string): { answer: ScopeAnswer; ageMs: number } | null
     if (typeof bootId !== 'string' || (slice !== null && typeof slice !== 'string')) return null;
     return { answer: { bootId, slice }, ageMs: Date.now() - statSync(file).mtimeMs };
   } catch {
-    // Missing or damaged: it is only a cache.
+    // The cache is missing or damaged.
     return null;
   }
 }

@@ -1,10 +1,10 @@
-// sandbox/watch/cgroup-removal.ts: end everything in a control group, and the group.
-// Invariant: a group that is already gone is no error, and no signal ever goes to anything but a process read from the group.
+// sandbox/watch/cgroup-removal.ts: kill every process in a control group and remove the group.
+// Invariant: a group that is already gone is no error, and signals go only to processes read from the group.
 import { closeSync, constants, openSync, readFileSync, rmdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** True when the group is gone. A killed process needs a moment to leave; one that waits for a device may never. */
+/** Returns true when the group is gone. A killed process needs a moment to leave; one that waits for a device may never leave. */
 export async function remove(directory: string): Promise<boolean> {
   for (let waitMs = 1; waitMs < 2000; waitMs *= 2) {
     if (tryRemove(directory)) return true;
@@ -27,14 +27,14 @@ export function tryRemove(directory: string): boolean {
   }
 }
 
-/** Sends SIGKILL to everything inside, once, after making sure that nothing can be added. */
+/** Forbids new processes, then sends SIGKILL to every process inside, once. */
 export function killAll(directory: string): void {
-  // Without this a fork bomb can be faster than the loop below.
+  // Without this limit a fork bomb can be faster than the loop below.
   writeIfThere(join(directory, 'pids.max'), '0');
   if (writeIfThere(join(directory, 'cgroup.kill'), '1')) return;
   for (const line of (readIfThere(join(directory, 'cgroup.procs')) ?? '').split('\n')) {
     const pid = Number(line);
-    // 0 stands for a process outside of our PID namespace, and for kill(2) it means ourselves.
+    // 0 is a process outside our PID namespace, and kill(2) takes it for our own process group.
     if (pid > 1 && pid !== process.pid) signal(pid);
   }
 }

@@ -1,6 +1,6 @@
-// sandbox/watch/cgroup.ts: one control group per sandbox: made before its first process, emptied and removed after its last.
-// Invariant: limits are in place before anything can enter. When a group is closed no process is left in it and the group
-// is gone; if its owner was killed, its name says who that was, so that `ags cleanup` can finish the job.
+// sandbox/watch/cgroup.ts: one control group per sandbox, created before its first process, emptied and removed after its last.
+// Invariant: limits are set before any process can enter. Closing a group leaves no process and no group behind; if its owner was killed,
+// the group's name identifies the owner, so that `ags cleanup` can finish the job.
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
@@ -12,10 +12,10 @@ import { startTicks, unlessGone } from './process-tree.ts';
 export interface CgroupStats {
   readonly memoryBytes: number;
   readonly peakBytes: number;
-  /** Processes the kernel killed because the group was out of memory. */
+  /** Processes that the kernel killed because the group ran out of memory. */
   readonly oomKills: number;
   readonly processes: number;
-  /** How often a new process was refused. */
+  /** How often the kernel refused a new process. */
   readonly forksRefused: number;
 }
 
@@ -23,16 +23,16 @@ export interface Cgroup extends AsyncDisposable {
   readonly name: string;
   /** Files into which the launcher writes "0" before it does anything else. A failed write must end the launcher. */
   readonly enterFiles: readonly string[];
-  /** Goes in front of the launcher's argv, with `env` added to its environment. */
+  /** Prepended to the launcher's argv; `env` is added to its environment. */
   readonly prefix: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** As they are, or the last ones that were seen: a systemd scope goes with its last process. Null: there is no group. */
+  /** The current figures, or the last ones seen: a systemd scope disappears with its last process. Null: there is no group. */
   stats(): CgroupStats | null;
-  /** Sends SIGKILL to everything inside, once. */
+  /** Sends SIGKILL to every process inside, once. */
   kill(): void;
 }
 
-// What the launcher itself needs next to the command: shells, both bwrap processes, prlimit.
+// Processes that the launcher needs beside the command: shells, both bwrap processes, prlimit.
 const HELPERS = 16;
 
 export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup {
@@ -46,7 +46,7 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
         controller,
         directory: join(parent, name),
       }));
-      // A thread that moves itself need not wait for all others, which costs 8 ms; the launcher has only the one.
+      // Moving a single thread avoids a wait of 8 ms for all others; the launcher has only one thread.
       return makeGroups(name, made, 'tasks', (controller) => settingsV1(limits)[controller as Controller]);
     }
     case 'v2': {
@@ -76,18 +76,18 @@ export function openCgroup(plan: CgroupPlan, id: string, limits: Limits): Cgroup
   }
 }
 
-/** Groups of sandboxes whose owner is dead: `root` itself, or anywhere below it. */
+/** Groups of sandboxes whose owner is dead: `root` itself, or any group below it. */
 export function staleCgroups(root: string): string[] {
   return listGroups(root, 0).filter((directory) => {
     const owner = ownerOf(basename(directory));
-    // A number of another PID namespace says nothing here.
+    // A process ID of another PID namespace means nothing here.
     return (
       owner !== null && owner.namespace === pidNamespace() && startTicks(owner.pid) !== owner.ticks && isOurs(directory)
     );
   });
 }
 
-/** Kills what is left in them and removes them. Returns the directories that are gone. */
+/** Kills the remaining processes and removes the groups. Returns the directories that are gone. */
 export async function removeStale(root: string): Promise<string[]> {
   const stale = staleCgroups(root);
   const removed = await Promise.all(stale.map(async (directory) => ((await remove(directory)) ? [directory] : [])));
@@ -102,8 +102,8 @@ function quota(cpus: number): number {
 
 type Setting = readonly [file: string, value: string, optional?: 'optional'];
 
-// A limit of memory alone would only push a hog into swap. The swap files are missing where the kernel has no swap accounting.
-// A group weighs half of the processes around it, so that a sandbox with many of them leaves the machine usable.
+// A memory limit alone would only push a greedy process into swap. The swap files are missing where the kernel has no swap accounting. A
+// group gets half the CPU weight of ordinary processes, so that a sandbox with many of them leaves the machine usable.
 function settingsV2(limits: Limits, processes: number): Record<Controller, Setting[]> {
   return {
     memory: [
@@ -139,14 +139,14 @@ function settingsV1(limits: Limits): Record<Controller, Setting[]> {
   };
 }
 
-interface Made {
+interface NewGroup {
   readonly controller: string;
   readonly directory: string;
 }
 
 function makeGroups(
   name: string,
-  made: readonly Made[],
+  made: readonly NewGroup[],
   enterFile: Parts['enterFile'],
   settings: (controller: string) => readonly Setting[],
 ): Cgroup {
@@ -175,7 +175,7 @@ interface Parts {
   readonly enterFile: 'cgroup.procs' | 'tasks';
   readonly prefix: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** A group above a scope that outlives it. What is killed below counts there too, ours or (rarely) another's. */
+  /** A group above a scope that outlives it. It also counts processes killed below it, ours or (rarely) another's. */
   readonly above: string | null;
 }
 
@@ -190,7 +190,7 @@ function group(parts: Parts): Cgroup {
     name,
     prefix,
     env,
-    // systemd-run has entered already.
+    // systemd-run enters the scope itself.
     enterFiles: prefix.length > 0 ? [] : directories.map((directory) => join(directory, enterFile)),
     stats() {
       const oomKills = Math.max(last?.oomKills ?? 0, killedAbove() - before);
@@ -204,9 +204,9 @@ function group(parts: Parts): Cgroup {
       if (gone.includes(false)) {
         throw new AgsError(
           'backend.failed',
-          `Processes of the sandbox could not be ended; they are in ${directories.join(', ')}.`,
+          `Some processes of the sandbox could not be killed; they are in ${directories.join(', ')}.`,
           {
-            hint: 'They are probably waiting for a device or a network file system. Later: ags cleanup',
+            hint: 'They are probably waiting for a device or a network file system. Try later: ags cleanup',
           },
         );
       }
@@ -215,7 +215,7 @@ function group(parts: Parts): Cgroup {
 }
 
 function readStats(directories: readonly string[]): CgroupStats | null {
-  // Asked first, because most of these files are somewhere else, and a failed reading costs ten times a question.
+  // existsSync comes first: most of these files are in another directory, and a failed read costs ten times as much.
   const text = (...files: string[]): string | undefined => {
     for (const file of files) {
       for (const directory of directories) {
@@ -234,7 +234,7 @@ function readStats(directories: readonly string[]): CgroupStats | null {
   const processes = number('pids.current');
   const peakBytes = number('memory.peak', 'memory.max_usage_in_bytes') ?? memoryBytes ?? 0;
   const forksRefused = counter(text('pids.events'), 'max');
-  // Read last: a group that goes meanwhile must not look like one in which nothing was killed.
+  // Read last: if the group disappears meanwhile, it must not look as if nothing was killed.
   const events = text('memory.events', 'memory.oom_control');
   if (memoryBytes === undefined ? processes === undefined : events === undefined) return null;
   return {
@@ -246,13 +246,13 @@ function readStats(directories: readonly string[]): CgroupStats | null {
   };
 }
 
-/** From lines of "word number". */
+/** Reads one counter from lines of "word number". */
 function counter(text: string | undefined, word: string): number {
   const line = text?.split('\n').find((candidate) => candidate.startsWith(`${word} `));
   return Number(line?.slice(word.length) ?? 0);
 }
 
-/** Another user's groups are theirs to clean up. */
+/** Groups of other users are left to them. */
 function isOurs(directory: string): boolean {
   const uid = process.getuid?.();
   return uid === 0 || statSync(directory, { throwIfNoEntry: false })?.uid === uid;
@@ -272,7 +272,7 @@ function pidNamespace(): string {
   return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
 }
 
-// Deep enough for user.slice/user-1000.slice/user@1000.service/app.slice/<terminal>.slice, below a controller's name.
+// Deep enough for user.slice/user-1000.slice/user@1000.service/app.slice/<terminal>.slice below a controller's directory.
 const MAX_DEPTH = 9;
 
 function listGroups(directory: string, depth: number): string[] {

@@ -1,16 +1,16 @@
-// sandbox/watch/closed-directories.ts: how much lies in directories that an agent has closed to their owner, or made deeper than we walk.
-// Invariant: nothing is changed and nothing is read but names and sizes. What is not found out stays unmeasured, and is charged
-// to the sandbox (governor-rules.ts).
+// sandbox/watch/closed-directories.ts: measures directories that an agent closed to their owner, or made deeper than our walk goes.
+// Invariant: this code changes nothing and reads only names and sizes. An unmeasured directory is charged to the sandbox
+// (governor-rules.ts).
 import { run } from '../../lib/process/process.ts';
 import type { DiskUsage } from './disk-usage.ts';
-import { SYSTEM_PATH } from '../native/native.ts';
+import { SYSTEM_PATH } from '../io/descriptors.ts';
 
 const PATIENCE_MS = 20_000;
 const ENV = { PATH: SYSTEM_PATH, LC_ALL: 'C' };
-// In a namespace of its own a user may list whatever is its own. Root may do so as it is.
+// In a new user namespace a user may list all of their own directories. Root needs none.
 const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
 
-/** The same usage, with all of its directories counted where `du` can see them. */
+/** Returns the usage with all directories counted, as far as `du` can see them. */
 export async function openClosed(
   usage: DiskUsage,
   directories: readonly string[],
@@ -21,7 +21,7 @@ export async function openClosed(
     await sum(['--inodes'], directories, signal),
   ];
   if (bytes === null || files === null) return usage;
-  // It counts the directories themselves, which the walk does not.
+  // du counts the top directories themselves; the walk does not.
   return {
     ...usage,
     bytes: bytes + usage.deletedBytes,
@@ -30,7 +30,7 @@ export async function openClosed(
   };
 }
 
-/** Enters every directory by descriptor and follows no link; a file with several names counts once. */
+/** du enters directories by descriptor, follows no link, and counts a file with several names once. */
 async function sum(
   options: readonly string[],
   directories: readonly string[],
@@ -39,7 +39,7 @@ async function sum(
   const du = ['du', '--summarize', '--total', '--one-file-system', ...options, '--', ...directories];
   const asOwner = process.getuid?.() === 0 ? du : [...AS_OWNER, ...du];
   const { exitCode, stdout, stderr } = await run(asOwner, { env: ENV, timeoutMs: PATIENCE_MS, signal });
-  // What was deleted meanwhile is no fault; whatever else it complains of was not counted.
+  // A file deleted meanwhile is no error. Any other complaint means that something was not counted.
   const complaints = stderr.split('\n').filter((line) => line !== '' && !line.endsWith(': No such file or directory'));
   if (exitCode > 1 || complaints.length > 0) return null;
   const total = /(?:^|\n)(\d+)\ttotal\n$/.exec(stdout.toString('latin1'))?.[1];

@@ -1,19 +1,18 @@
-// sandbox/watch/connection-owner.ts: which program inside a sandbox holds a connection, in words for people.
-// Invariant: it never fails and never takes long, whatever the sandbox is made of; the answer is what the sandbox says of
-// itself, so nothing may be decided by it.
+// sandbox/watch/connection-owner.ts: names the program inside a sandbox that owns a connection, for people to read.
+// Invariant: the search never fails and never takes long. The answer comes from the sandbox itself, so no decision may depend on it.
 import { open, readdir, readFile, readlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { visible } from '../../lib/sanitize.ts';
 
-/** A sandbox may have more, but nobody waits that long for a name. */
+/** A sandbox may have more processes, but a name is not worth a longer search. */
 const MOST_PROCESSES = 2000;
 const MOST_DESCRIPTORS = 20_000;
 const MOST_MS = 2000;
 const MOST_CHARACTERS = 80;
-/** Looked at together: the thread pool has few threads, and others wait for it too. */
+/** Links read in parallel: the thread pool is small and shared. */
 const AT_ONCE = 16;
 
-/** `peerPort` is the port at the sandbox's end of a connection. Undefined: it has ended, or cannot be found in time. */
+/** `peerPort` is the sandbox's port of the connection. Undefined: the connection has ended, or its owner was not found in time. */
 export async function findAsker(initPid: number, peerPort: number): Promise<string | undefined> {
   const socket = await findSocket(initPid, peerPort);
   if (socket === undefined) return undefined;
@@ -21,7 +20,7 @@ export async function findAsker(initPid: number, peerPort: number): Promise<stri
   const left = { descriptors: MOST_DESCRIPTORS };
   const waiting = [initPid];
   for (let seen = 0; seen < MOST_PROCESSES && left.descriptors > 0; seen++) {
-    // Who has just begun is likelier to ask than who began it.
+    // The newest process is the likeliest owner.
     const pid = waiting.pop();
     if (pid === undefined || (process.uptime() - begun) * 1000 > MOST_MS) return undefined;
     if (await holds(pid, `socket:[${socket}]`, left)) return describe(pid);
@@ -30,14 +29,14 @@ export async function findAsker(initPid: number, peerPort: number): Promise<stri
   return undefined;
 }
 
-/** Its inode. A program that speaks IPv6 has its connections to IPv4 addresses in the other list. */
+/** Returns the socket's inode. An IPv6 program has its connections to IPv4 addresses in the other list. */
 async function findSocket(initPid: number, port: number): Promise<string | undefined> {
   const ending = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   for (const list of ['tcp', 'tcp6'])
     for (const line of (await read(`/proc/${initPid}/net/${list}`)).split('\n')) {
       if (!line.includes(ending)) continue;
       const fields = line.trim().split(/\s+/);
-      // Our own end of the connection is in the list as well, the other way round.
+      // Our own end of the connection is in the list as well, with local and remote swapped.
       if (fields[1]?.endsWith(ending) === true && fields[3] !== LISTENS && fields[9] !== '0') return fields[9];
     }
   return undefined;
@@ -64,13 +63,13 @@ async function childrenOf(pid: number): Promise<number[]> {
   return children;
 }
 
-/** "node build.js": the program, and what it was told first, unless that is an option or could hold a secret. */
+/** "node build.js": the program and its first argument, unless that is an option or could contain a secret. */
 async function describe(pid: number): Promise<string | undefined> {
   const path = (await quietly(readlink(`/proc/${pid}/exe`), '')).replace(/ \(deleted\)$/, '');
   if (path === '') return undefined;
   const [, first = ''] = (await readStart(`/proc/${pid}/cmdline`)).split('\0');
-  const told = /^-|:\/\/|[@=\s]/.test(first) ? '' : basename(first);
-  const words = visible(told === '' ? basename(path) : `${basename(path)} ${told}`);
+  const argument = /^-|:\/\/|[@=\s]/.test(first) ? '' : basename(first);
+  const words = visible(argument === '' ? basename(path) : `${basename(path)} ${argument}`);
   return [...words].slice(0, MOST_CHARACTERS).join('');
 }
 
@@ -89,7 +88,7 @@ async function readStart(path: string): Promise<string> {
 
 const read = (path: string): Promise<string> => quietly(readFile(path, 'latin1'), '');
 
-/** Processes end while one looks at them. */
+/** Processes may end while they are being read. */
 function quietly<T, U>(looking: Promise<T>, otherwise: U): Promise<T | U> {
   return looking.catch(() => otherwise);
 }

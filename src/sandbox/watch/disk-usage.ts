@@ -1,6 +1,6 @@
-// sandbox/watch/disk-usage.ts: how much disk a sandbox holds: its directories, and files it has deleted but keeps open.
-// Invariant: what is walked is hostile. Every directory is entered by descriptor, so no link is followed and no path is too
-// long; names are bytes; what cannot be looked into is reported as such and never taken for empty.
+// sandbox/watch/disk-usage.ts: measures the disk space of a sandbox: its directories, and deleted files that it keeps open.
+// Invariant: the walked tree is hostile. Every directory is entered by descriptor, so no link is followed and no path is too long. Names
+// are bytes. An unreadable directory is reported as unreadable and never counted as empty.
 import {
   closeSync,
   constants,
@@ -23,26 +23,26 @@ export interface DiskUsage {
   readonly files: number;
   /** Bytes of memory files (memfd) that are open, mapped or not. */
   readonly memoryFileBytes: number;
-  /** How many of the bytes are in files that are deleted and open. */
+  /** The part of `bytes` that belongs to deleted files that are still open. */
   readonly deletedBytes: number;
-  /** False: a directory is closed to us, or too deep: `closed-directories.ts` may know more. */
+  /** False: a directory is unreadable or too deep; `closed-directories.ts` may be able to measure it. */
   readonly isListed: boolean;
-  /** False: open files could not be looked at, or there were too many. */
+  /** False: open files could not be inspected, or there were too many. */
   readonly isSeen: boolean;
 }
 
 export interface DiskInput {
   readonly directories: readonly string[];
-  /** Whose open files are looked at. */
+  /** The processes whose open files count. */
   readonly pids: readonly number[];
-  /** Where they see those directories. */
+  /** The paths of those directories inside the sandbox. */
   readonly places: readonly string[];
-  /** Counting ends here: more is over the limit anyway. */
+  /** Counting stops here: the limit is exceeded anyway. */
   readonly maxBytes: number;
   readonly maxFiles: number;
 }
 
-/** Works in slices of a few milliseconds, so that whatever else this process does goes on. Null: aborted. */
+/** Works in slices of a few milliseconds, so that this process stays responsive. Null: aborted. */
 export async function measureDisk(input: DiskInput, signal: AbortSignal): Promise<DiskUsage | null> {
   const total = { ...NOTHING };
   const done = await inSlices(walkAll(input, total, new Set()), signal);
@@ -60,7 +60,7 @@ export const NOTHING: DiskUsage = {
 
 type Total = { -readonly [K in keyof DiskUsage]: DiskUsage[K] };
 
-// Deeper than any project; a tree made to exhaust our descriptors is not measured but reported.
+// Deeper than any project. A tree made to exhaust our descriptors is reported, not measured.
 const MAX_DEPTH = 200;
 const MAX_OPEN_FILES = 300_000;
 const SLICE_MS = 3;
@@ -101,7 +101,7 @@ function* countEntries(
   try {
     for (let entry = directory.readSync(); entry !== null && !isOver(input, total); entry = directory.readSync()) {
       const name = Buffer.from(entry.name, 'latin1');
-      const stats = look<Stats | null>(() => lstatSync(at(handle, name)), null, total);
+      const stats = tryRead<Stats | null>(() => lstatSync(at(handle, name)), null, total);
       if (stats !== null) count(stats, total, counted);
       if (stats?.isDirectory()) below.push(name);
       yield;
@@ -118,21 +118,21 @@ function count(stats: Stats, total: Total, counted: Set<string>): void {
   total.bytes += stats.blocks * 512;
 }
 
-// A deleted file keeps its blocks for as long as anyone has it open or mapped. A thread may have descriptors of its own.
-// Descriptors that are on their way through a socket cannot be seen without root: those are left to the free-space floor.
+// A deleted file keeps its blocks while a process has it open or mapped. A thread may have its own descriptors.
+// Only root can see descriptors in transit through a socket; the free-space floor covers those.
 function* openFiles({ pids, places }: DiskInput, total: Total, counted: Set<string>): Generator<void> {
   const written = places.map((place) => Buffer.from(place).toString('latin1'));
-  let looked = 0;
+  let inspected = 0;
   for (const pid of pids) {
-    for (const thread of look(() => readdirSync(`/proc/${pid}/task`), [], total, 'isSeen')) {
+    for (const thread of tryRead(() => readdirSync(`/proc/${pid}/task`), [], total, 'isSeen')) {
       const place = `/proc/${pid}/task/${thread}`;
-      for (const fd of look(() => readdirSync(`${place}/fd`), [], total, 'isSeen')) {
-        if (++looked > MAX_OPEN_FILES) {
+      for (const fd of tryRead(() => readdirSync(`${place}/fd`), [], total, 'isSeen')) {
+        if (++inspected > MAX_OPEN_FILES) {
           total.isSeen = false;
           return;
         }
         const link = `${place}/fd/${fd}`;
-        const target = look(() => readlinkSync(link), '', total, 'isSeen');
+        const target = tryRead(() => readlinkSync(link), '', total, 'isSeen');
         if (target.endsWith(' (deleted)')) countOpen(link, target, total, counted);
         yield;
       }
@@ -142,17 +142,17 @@ function* openFiles({ pids, places }: DiskInput, total: Total, counted: Set<stri
   }
 }
 
-/** Files that were deleted where the sandbox can write, are only mapped, and are not counted yet: how large one is only root may ask. */
+/** Counts deleted files of the sandbox's writable directories that are only mapped. Only root may read the size of such a file. */
 function* mappedFiles(pid: number, places: readonly string[], total: Total, counted: Set<string>): Generator<void> {
   if (places.length === 0) return;
-  const maps = look(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
-  const asked = new Set<string>();
+  const maps = tryRead(() => readFileSync(`${placeOf(pid)}/maps`, 'latin1'), '', total, 'isSeen');
+  const checked = new Set<string>();
   for (const [, from = '', to = '', major = '', minor = '', inode = '', path = ''] of maps.matchAll(MAPPED)) {
     yield;
     const file = `${makeDevice(Number.parseInt(major, 16), Number.parseInt(minor, 16))}:${inode}`;
     const name = path.replaceAll('\\012', '\n');
-    if (counted.has(file) || asked.has(file) || !places.some((place) => name.startsWith(`${place}/`))) continue;
-    asked.add(file);
+    if (counted.has(file) || checked.has(file) || !places.some((place) => name.startsWith(`${place}/`))) continue;
+    checked.add(file);
     const stats = statMapped(`/proc/${pid}/map_files/${from}-${to}`);
     if (stats === null) total.isSeen = false;
     else countDeleted(stats, name, total, counted);
@@ -169,12 +169,12 @@ function statMapped(link: string): Stats | null {
   }
 }
 
-/** The number that `stat` gives for a device. */
+/** The device number as `stat` reports it. */
 const makeDevice = (major: number, minor: number): number =>
   ((minor & 0xff) | ((major & 0xfff) << 8)) + (minor >> 8) * 2 ** 20;
 
 function countOpen(link: string, target: string, total: Total, counted: Set<string>): void {
-  const stats = look<Stats | null>(() => statSync(link), null, total, 'isSeen');
+  const stats = tryRead<Stats | null>(() => statSync(link), null, total, 'isSeen');
   if (stats !== null) countDeleted(stats, target, total, counted);
 }
 
@@ -199,29 +199,29 @@ function isOver(input: DiskInput, total: Total): boolean {
   return total.bytes > input.maxBytes || total.files > input.maxFiles;
 }
 
-/** Null: it is gone, or no longer a directory. One that may not be read is counted as found, and said so. */
+/** Null: it is gone, or no longer a directory. An unreadable directory is counted but marks the total as incomplete. */
 function enter(path: string | Buffer, total: Total): number | null {
-  return look<number | null>(
+  return tryRead<number | null>(
     () => openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW),
     null,
     total,
   );
 }
 
-function look<T>(at: () => T, nothing: T, total: Total, lacks: 'isListed' | 'isSeen' = 'isListed'): T {
+function tryRead<T>(at: () => T, nothing: T, total: Total, lacks: 'isListed' | 'isSeen' = 'isListed'): T {
   try {
     return at();
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    // Whatever else there is, a path of an open file that is too long to be told, say, must not end who looks.
+    // Any other error, such as an overlong path of an open file, must not stop the measurement.
     if (code !== 'ENOENT' && code !== 'ESRCH' && code !== 'ENOTDIR' && code !== 'ELOOP') total[lacks] = false;
     return nothing;
   }
 }
 
-// A name on Linux need not be UTF-8; latin1 keeps every byte. Small batches, because a directory may hold a million names.
+// A name on Linux need not be UTF-8; latin1 keeps every byte. Batches are small because a directory may contain a million names.
 function openListing(handle: number, total: Total): Dir | null {
-  return look<Dir | null>(
+  return tryRead<Dir | null>(
     () => opendirSync(`/proc/self/fd/${handle}`, { encoding: 'latin1', bufferSize: 128 }),
     null,
     total,
@@ -243,7 +243,7 @@ async function inSlices(steps: Generator<void>, signal: AbortSignal): Promise<bo
       until = performance.now() + SLICE_MS;
     }
   } finally {
-    // Closes the descriptors of a walk that was cut short.
+    // Closes the descriptors of an aborted walk.
     steps.return(undefined);
   }
 }

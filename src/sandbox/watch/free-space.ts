@@ -1,4 +1,4 @@
-// sandbox/watch/free-space.ts: is a file system nearly full? For what writes where no limit of a sandbox counts.
+// sandbox/watch/free-space.ts: warns when a file system is nearly full, for programs whose writing no sandbox limit counts.
 import { statfs } from 'node:fs/promises';
 import { formatSize } from '../../lib/units.ts';
 import { freeBreach } from './governor-rules.ts';
@@ -6,7 +6,7 @@ import { freeFloor } from './limits.ts';
 
 const LOOK_MS = 1000;
 
-/** Why nothing more should be written there, as a part of a sentence; null: there is room, or it cannot be looked at. */
+/** The reason to stop writing there, as part of a sentence. Null: there is room, or the file system cannot be read. */
 export async function nearlyFull(directory: string): Promise<string | null> {
   const space = await statfs(directory).catch(() => null);
   if (space === null) return null;
@@ -18,7 +18,7 @@ export async function nearlyFull(directory: string): Promise<string | null> {
   return `the disk of ${directory} is nearly full (${left} left)`;
 }
 
-/** Tells it once. */
+/** Calls `onFull` once. */
 export function watchFree(directory: string, onFull: (why: string) => void): Disposable {
   const look = async (): Promise<void> => {
     const why = await nearlyFull(directory);

@@ -1,5 +1,5 @@
-// sandbox/watch/governor-rules.ts: when the watcher looks, what it looks at, and what counts as too much. Pure.
-// Invariant: doubt is charged to the sandbox. What could not be measured counts as what the file system lost.
+// sandbox/watch/governor-rules.ts: when the watcher measures, what it measures, and when a limit is exceeded. Pure.
+// Invariant: doubt is charged to the sandbox. Unmeasured usage counts as the space that the file system lost.
 import { dirname, resolve } from 'node:path';
 import type { Mount } from '../../protocol/spec.ts';
 import type { ExactMemory } from './memory-usage.ts';
@@ -8,14 +8,14 @@ import type { DiskUsage } from './disk-usage.ts';
 export interface Breach {
   readonly limit: 'memory' | 'disk' | 'time' | 'free-space';
   readonly unit: 'bytes' | 'files' | 'seconds';
-  /** For "free-space" this is what is left, and `allowed` what must be left. */
+  /** For "free-space", `used` is the space left and `allowed` the space that must be left. */
   readonly used: number;
   readonly allowed: number;
 }
 
 export const PACE = { firstMs: 250, usualMs: 250, fastestMs: 50, slowestMs: 1000 } as const;
 
-/** Half of the time until the limit at the present growth, within bounds, and never more than a tenth of the time at work. */
+/** Half of the time until the limit at the present growth, within bounds. Measuring takes at most a tenth of the time. */
 export function nextDelayMs(now: {
   readonly used: number;
   readonly growthPerMs: number;
@@ -27,13 +27,13 @@ export function nextDelayMs(now: {
   return Math.min(PACE.slowestMs, Math.max(wanted, now.costMs * 10));
 }
 
-/** One look at the file systems: what is free in all of them, and in the one that has least. */
+/** One reading of the file systems: the free space in all of them, and in the fullest one. */
 export interface FreeSpace {
   readonly bytes: number;
   readonly files: number;
   readonly leastBytes: number;
   readonly leastFiles: number;
-  /** Zero for a file system that makes inodes as it needs them. */
+  /** Zero for a file system that creates inodes on demand. */
   readonly totalFiles: number;
 }
 
@@ -41,7 +41,7 @@ export interface Measured {
   readonly atMs: number;
   readonly tookMs: number;
   readonly usage: DiskUsage;
-  /** As it was when the measurement began; null before the first one. */
+  /** The free space when the measurement began; null before the first one. */
   readonly free: FreeSpace | null;
 }
 
@@ -50,12 +50,12 @@ export interface Allowance {
   readonly files: number;
 }
 
-/** A file takes a block at least, but many are empty or tiny; a million is more than any dependency tree known to us. */
+/** Files take at least one block, but many are empty or tiny. A million is more than any dependency tree known to us. */
 export function allowance(diskBytes: number): Allowance {
   return { bytes: diskBytes, files: Math.max(1_000_000, Math.floor(diskBytes / 4096)) };
 }
 
-/** Where a sandbox sees what it can write to a disk: by its name, and by the one that a link of ours on the way leads to (/var/tmp). */
+/** The writable paths of a sandbox: by name, and by the target of a symbolic link on the way (/var/tmp). */
 export function placesOf(mounts: readonly Mount[]): string[] {
   const written = mounts.flatMap((mount) =>
     mount.kind === 'workspace' || (mount.kind === 'bind' && mount.writable) ? [mount.to] : [],
@@ -71,7 +71,7 @@ export function placesOf(mounts: readonly Mount[]): string[] {
 
 const AT_LEAST_EVERY_MS = 10_000;
 
-/** Walking a tree is the dear part: only when the file system has lost a good part of what the sandbox may still write. */
+/** Walking a tree is expensive: only when the file system lost a good part of what the sandbox may still write. */
 export function shouldMeasure(
   last: Measured,
   atStart: FreeSpace,
@@ -107,17 +107,17 @@ export function freeBreach(free: FreeSpace, floorBytes: number): Breach | null {
   return null;
 }
 
-/** A memory file that nobody has mapped is in no process's account; one that is mapped must not count twice. */
+/** An unmapped memory file is in no process's account; a mapped one must not count twice. */
 export function memoryUsed(exact: ExactMemory, memoryFileBytes: number): number {
   return exact.bytes - exact.sharedBytes + Math.max(exact.sharedBytes, memoryFileBytes);
 }
 
-/** Memory files are looked for when the machine's shared memory has grown by a good part of what is still allowed. */
+/** Memory files are searched when the machine's shared memory grew by a good part of what is still allowed. */
 export function shouldLookForMemoryFiles(risenBytes: number, knownBytes: number, allowedBytes: number): boolean {
   return risenBytes > step(allowedBytes, knownBytes);
 }
 
-// A quarter of the rest closes in on the limit without measuring all the time; a hundredth ends the closing in.
+// A quarter of the rest approaches the limit without constant measuring; the minimum of a hundredth ends the approach.
 function step(allowed: number, used: number): number {
   return Math.max((allowed - used) / 4, allowed / 100);
 }

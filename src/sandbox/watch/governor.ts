@@ -1,6 +1,6 @@
-// sandbox/watch/governor.ts: watches a running sandbox for the limits that no kernel mechanism holds, and reports. It never kills.
-// Invariant: each limit is reported once, as soon as it is seen. Watching keeps no process alive, and a run that is over
-// before the first look has cost next to nothing.
+// sandbox/watch/governor.ts: watches a running sandbox for limits that the kernel does not enforce, and reports them. It never kills.
+// Invariant: each limit is reported once, as soon as it is exceeded. Watching keeps no process alive, and costs next to nothing for a run
+// that ends before the first measurement.
 import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import type { Limits, Mount } from '../../protocol/spec.ts';
@@ -24,16 +24,16 @@ import { processTree, startTicks } from './process-tree.ts';
 export type { Breach } from './governor-rules.ts';
 
 export interface WatchInput {
-  /** The sandbox's PID 1, as the host numbers it; null: it is on another machine, and only its time can be watched. */
+  /** The host's process ID of the sandbox's PID 1. Null: the sandbox is remote, and only its time can be watched. */
   readonly initPid: number | null;
   readonly limits: Limits;
-  /** False when a cgroup holds memory: then it is only looked at for the record. */
+  /** False when a cgroup limits memory: then usage is only recorded. */
   readonly watchMemory: boolean;
-  /** Counted together as disk: the workspace's upper and the home. */
+  /** Counted together as disk usage: the workspace's upper and the home. */
   readonly directories: readonly string[];
-  /** Where the sandbox sees them, and whatever else. */
+  /** The mounts of the sandbox; they tell where it sees those directories. */
   readonly mounts: readonly Mount[];
-  /** What must stay free on their file systems, whoever takes it. */
+  /** The space that must stay free on their file systems, no matter which program uses it. */
   readonly freeFloorBytes: number;
   onBreach(breach: Breach): void;
 }
@@ -61,7 +61,7 @@ export function watchSandbox(input: WatchInput): Watch {
   };
   const memory = memoryMeter(input, ended.signal);
   const disk = diskMeter(input, ended.signal);
-  // A pid alone could belong to someone else by the next look.
+  // A process ID alone could be reused before the next measurement.
   const { initPid } = input;
   const init = initPid === null ? null : startTicks(initPid);
   const startedMs = performance.now();
@@ -74,13 +74,13 @@ export function watchSandbox(input: WatchInput): Watch {
     if (initPid === null) return lookIn(PACE.slowestMs);
     const tree = init === null || startTicks(initPid) !== init ? null : processTree(initPid);
     if (tree === null) return;
-    // Not awaited: a tree of a million files must not keep us from looking at memory.
+    // Not awaited: measuring a tree of a million files must not delay the memory check.
     void disk(tree.pids)
       .then(({ usedBytes, breach }) => {
         peak.diskBytes = Math.max(peak.diskBytes, usedBytes);
         report(breach);
       })
-      // It is looked at again.
+      // The next measurement tries again.
       .catch(() => undefined);
     const used = await memory(tree.pids);
     peak.memoryBytes = Math.max(peak.memoryBytes, used);
@@ -95,7 +95,7 @@ export function watchSandbox(input: WatchInput): Watch {
         : PACE.slowestMs,
     );
   };
-  // This process is short of something itself, for now.
+  // This process lacks a resource for the moment.
   const again = (): void => lookIn(PACE.slowestMs);
   const lookIn = (delayMs: number): void => {
     if (ended.signal.aborted) return;
@@ -180,7 +180,7 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
   return async (pids) => {
     const [atStart, free] = [await start, await freeSpace(input.directories)];
     if (atStart === null || free === null) return { usedBytes: 0, breach: null };
-    // At every look: a walk through many files takes its time, in which a disk can be filled.
+    // Checked every time: a disk can fill up during a long walk.
     const low = freeBreach(free, input.freeFloorBytes);
     if (low !== null || busy || !shouldMeasure(last, atStart, free, performance.now(), allowed))
       return { usedBytes: 0, breach: low };
@@ -194,7 +194,7 @@ function diskMeter(input: WatchInput, signal: AbortSignal): (pids: readonly numb
   };
 }
 
-/** Of those directories that exist. Null when none does: the run is over and being cleared away. */
+/** Free space of the directories that exist. Null: none exists, because the run is over and being removed. */
 async function freeSpace(directories: readonly string[]): Promise<FreeSpace | null> {
   const seen = (await Promise.all(directories.map(spaceOf))).filter((one) => one !== null);
   if (seen.length === 0) return null;

@@ -1,14 +1,14 @@
-// sandbox/watch/limits.ts: the limits of a sandbox as the command that sets them, and as words that say who holds each one.
-// Invariant: the words never claim more than is set. A limit that nothing holds is shown as not held.
+// sandbox/watch/limits.ts: the limits of a sandbox as a prlimit command, and as text that says what enforces each limit.
+// Invariant: the text never claims more than is set. A limit that nothing enforces is shown as not enforced.
 //
-// What the kernel's per-process limits are good for, as measured:
-// - RLIMIT_NPROC, set inside the user namespace, counts that namespace alone (Linux 5.14 and newer). Set outside, or on an
-//   older kernel, it counts every process of the user, and the user's own desktop would use the sandbox's share up.
-// - RLIMIT_DATA stops one process that allocates faster than the watcher looks. It counts private writable memory, touched
-//   or not. Node, Python, Rust and Go reserve without write access and stay far below it. A JVM commits heap ahead of use,
-//   up to a quarter of the machine's memory: with 2 or 3 GiB allowed on a machine of 24 GiB a small program dies, so that
-//   quarter is granted on top. AddressSanitizer writes terabytes of never-used shadow mappings and cannot start under any
-//   RLIMIT_DATA; SBCL and the like need their whole heap to fit. Where a cgroup holds memory the limit is not set at all.
+// Measured behaviour of the kernel's per-process limits:
+// - RLIMIT_NPROC, set inside the user namespace, counts that namespace alone (Linux 5.14 and newer). Set outside, or on an older kernel,
+//   it counts every process of the user, and the user's desktop would use up the sandbox's share.
+// - RLIMIT_DATA stops a process that allocates faster than the watcher measures. It counts private writable memory, touched or not. Node,
+//   Python, Rust and Go reserve memory without write access and stay far below it. A JVM commits heap ahead of use, up to a quarter of
+//   the machine's memory: with 2 or 3 GiB allowed on a machine of 24 GiB a small program dies, so that quarter is added. AddressSanitizer
+//   maps terabytes of writable shadow memory and cannot start under any RLIMIT_DATA; SBCL and similar programs need their whole heap to
+//   fit. The limit is not set where a cgroup limits memory.
 // - RLIMIT_AS is never set: Node and WebAssembly reserve far more address space than they use.
 import { formatSize } from '../../lib/units.ts';
 import type { Limits } from '../../protocol/spec.ts';
@@ -19,24 +19,24 @@ export interface LimitHost {
   readonly memoryBytes: number;
   /** Kernel release, for example "6.1.0-18-amd64". */
   readonly kernel: string;
-  /** The content of /proc/self/limits. No process may raise its own hard limits, so ours are the most there is to give. */
+  /** The content of /proc/self/limits. A process cannot raise its hard limits, so ours are the upper bound. */
   readonly procLimits: string;
   readonly cgroup: CgroupPlan;
-  /** Never looked up in PATH, which may lead through directories that the sandbox writes. */
+  /** Never searched in PATH, which may contain directories that the sandbox writes. */
   readonly prlimit?: string;
 }
 
-/** Goes in front of the command, inside the sandbox. One exec, no fork. */
+/** Prepended to the command inside the sandbox. One exec, no fork. */
 export function prlimitArgv(limits: Limits, host: LimitHost): string[] {
   const hard = hardLimits(host.procLimits);
   const at = (name: keyof typeof ROWS, wanted: number): string => {
     const value = Math.min(wanted, hard[name]);
-    // The soft end is a signal a program can answer; the hard end, some seconds later, is not.
+    // The soft limit sends a signal that a program can handle; the hard limit, seconds later, kills.
     return name === 'cpu' ? `--cpu=${value}:${Math.min(wanted + 5, hard.cpu)}` : `--${name}=${value}`;
   };
   return [
     host.prlimit ?? '/usr/bin/prlimit',
-    // No file, and no program of the host that is handed the memory of what crashes: 0 would keep away the former alone.
+    // 1 prevents both core files and a host program that would receive the memory of a crashed process; 0 prevents only the file.
     at('core', 1),
     at('nofile', limits.openFiles),
     at('fsize', limits.fileBytes),
@@ -47,7 +47,7 @@ export function prlimitArgv(limits: Limits, host: LimitHost): string[] {
   ];
 }
 
-/** For an engine that would otherwise grant more processes than it may itself have: no more than there are numbers for. */
+/** For an engine that would otherwise request more processes than it may have itself. */
 export function grantableArgv(limits: Limits, host: LimitHost, pidMax: number): string[] {
   const argv = prlimitArgv(limits, host);
   return countsPerSandbox(host.kernel)
@@ -58,9 +58,9 @@ export function grantableArgv(limits: Limits, host: LimitHost, pidMax: number): 
 export interface LimitInForce {
   readonly name: keyof Limits;
   readonly allowed: number | null;
-  /** "kernel": nothing inside can pass it. "watched": looked at several times a second, and ended when passed. */
+  /** "kernel": enforced by the kernel. "watched": measured several times a second; the sandbox is stopped when it is exceeded. */
   readonly held: 'kernel' | 'watched' | 'no';
-  /** One sentence part for people: what is held and by what. */
+  /** Part of a sentence for people: the limit and what enforces it. */
   readonly means: string;
 }
 
@@ -72,7 +72,7 @@ export function holds(plan: CgroupPlan, controller: Controller): boolean {
   return plan.kind !== 'none' && plan.holds.includes(controller);
 }
 
-/** The machine must stay usable whatever the agents do: a twentieth of the disk, at most 2 GiB, is not theirs. */
+/** Keeps the machine usable: a twentieth of the disk, at most 2 GiB, stays free. */
 export function freeFloor(disk: { readonly blocks: number; readonly bsize: number }): number {
   return Math.min(2 * 1024 ** 3, (disk.blocks * disk.bsize) / 20);
 }
@@ -123,16 +123,16 @@ function plainRows(limits: Limits, host: LimitHost): LimitInForce[] {
       ? { name: 'cpuSeconds', allowed: null, held: 'no', means: 'CPU time is not limited' }
       : { name: 'cpuSeconds', allowed: cpuSeconds, held: 'kernel', means: `${cpuSeconds} s of CPU time per process` },
     wallSeconds === null
-      ? { name: 'wallSeconds', allowed: null, held: 'no', means: 'the run may take as long as it likes' }
+      ? { name: 'wallSeconds', allowed: null, held: 'no', means: 'run time is not limited' }
       : { name: 'wallSeconds', allowed: wallSeconds, held: 'watched', means: `${wallSeconds} s from start to end` },
     cpusInForce(cpus, host.cgroup),
   ];
 }
 
 function cpusInForce(allowed: number | null, cgroup: CgroupPlan): LimitInForce {
-  if (allowed === null) return { name: 'cpus', allowed, held: 'no', means: 'all processors may be kept busy' };
+  if (allowed === null) return { name: 'cpus', allowed, held: 'no', means: 'all processors may be used' };
   return holds(cgroup, 'cpu')
-    ? { name: 'cpus', allowed, held: 'kernel', means: `${allowed} processors kept busy, ${cgroupWords(cgroup)}` }
+    ? { name: 'cpus', allowed, held: 'kernel', means: `${allowed} processors, ${cgroupWords(cgroup)}` }
     : { name: 'cpus', allowed, held: 'no', means: 'processors are not limited: no cgroup here can do it' };
 }
 

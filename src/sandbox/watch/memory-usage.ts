@@ -1,24 +1,24 @@
-// sandbox/watch/memory-usage.ts: how much memory a tree of processes holds, measured without any right over it.
-// Invariant: the cheap figure is never below the true one, so that only a sandbox that might be over its limit is measured
-// exactly. Exact means: a page that n processes share counts once, not n times.
+// sandbox/watch/memory-usage.ts: measures the memory of a process tree without any privilege over it.
+// Invariant: the quick figure is never below the true one, so only a sandbox that might exceed its limit is measured exactly. In the
+// exact figure a page shared by n processes counts once, not n times.
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { unlessGone } from './process-tree.ts';
 
 export interface QuickMemory {
-  /** Every resident page of every process, shared ones again and again: at least what is really used. */
+  /** Every resident page of every process, shared ones repeatedly: an upper bound. */
   readonly atMostBytes: number;
-  /** Anonymous and swapped pages only: a fair guess for people to read. */
+  /** Anonymous and swapped pages only: a fair estimate to show. */
   readonly privateBytes: number;
 }
 
 export interface ExactMemory {
   readonly bytes: number;
-  /** The part of it that is shared memory in a mapping: a memfd that is mapped is in here too. */
+  /** The part that is mapped shared memory, including mapped memfds. */
   readonly sharedBytes: number;
 }
 
-/** Takes some 40 µs per process and no lock of theirs. */
+/** Takes some 40 µs per process and none of its locks. */
 export function quickMemory(pids: readonly number[]): QuickMemory {
   const each = pids.map((pid) => parseStatus(shownBy(pid).status));
   return {
@@ -33,7 +33,7 @@ export async function exactMemory(pids: readonly number[]): Promise<ExactMemory>
   return { bytes: sum(each.map((one) => one.bytes)), sharedBytes: sum(each.map((one) => one.sharedBytes)) };
 }
 
-/** Shared memory of the whole machine. It rises when a sandbox fills a memfd that it has not mapped, which no process shows. */
+/** Shared memory of the whole machine. It rises when a sandbox fills an unmapped memfd, which no process shows. */
 export function machineSharedBytes(): number {
   return kilobytes(readFileSync('/proc/meminfo', 'latin1'), 'Shmem');
 }
@@ -53,15 +53,15 @@ async function exactOf(pid: number): Promise<ExactMemory> {
   try {
     return parseRollup(await readFile(`${placeOf(pid)}/smaps_rollup`, 'latin1'));
   } catch {
-    // Ended meanwhile, or not ours to look into: then the private part, which is visible to all.
+    // The process ended, or is not readable: fall back to the private part, which all users can read.
     return { bytes: quickMemory([pid]).privateBytes, sharedBytes: 0 };
   }
 }
 
-/** Where a process shows its memory. */
+/** The /proc directory that shows the memory of a process. */
 export const placeOf = (pid: number): string => shownBy(pid).place;
 
-/** Once its first thread has ended, only the others show its memory, and hold as much as before. */
+/** After the first thread of a process has ended, only its other threads show its memory. */
 function shownBy(pid: number): { place: string; status: string } {
   const own = shown(`/proc/${pid}`);
   if (hasMemory(own)) return own;

@@ -1,12 +1,12 @@
-// sandbox/watch/process-tree.ts: which processes belong to a sandbox, seen from outside.
-// Invariant: every process of a PID namespace descends from its first one, and an orphan is handed to that one. So the
-// tree below the sandbox's PID 1 is the sandbox; nothing a process does to its name, session or parent gets it out.
+// sandbox/watch/process-tree.ts: lists the processes of a sandbox, seen from outside.
+// Invariant: every process of a PID namespace descends from its first one, which also adopts orphans. So the tree below the sandbox's PID
+// 1 is the sandbox; no change of name, session or parent lets a process leave it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { statFields } from '../../lib/process/proc-stat.ts';
 
 export interface ProcessTree {
   readonly pids: readonly number[];
-  /** Processes and threads, which is what the kernel counts too. */
+  /** Processes and threads, as the kernel counts them. */
   readonly tasks: number;
 }
 
@@ -14,13 +14,13 @@ export interface ProcessTree {
 export function processTree(root: number): ProcessTree | null {
   const walk = existsSync('/proc/thread-self/children') ? walkChildren : walkParents;
   let tree = walk(root);
-  // A process that ended during the walk may have handed children to the first one after its list was read: look again,
-  // or a program that keeps forking and leaving is never seen.
+  // A process that ended during the walk may have handed its children to PID 1 after PID 1 was read. Without a second walk, a program
+  // that keeps forking and exiting is never seen.
   for (let again = 0; again < 2 && tree !== null && tree.vanished; again++) tree = walk(root);
   return tree && { pids: tree.pids, tasks: tree.tasks };
 }
 
-/** The kernel's start time of a process in clock ticks; with the pid it names one process for ever. Null: no such process. */
+/** Start time of a process in clock ticks. With the process ID it identifies one process for ever. Null: no such process. */
 export function startTicks(pid: number): string | null {
   return fieldsOf(pid)?.[19] ?? null;
 }
@@ -33,7 +33,7 @@ function walkChildren(root: number): Walked | null {
   const pids = new Set([root]);
   let tasks = 0;
   let vanished = false;
-  // A Set visits what is added while it is being visited.
+  // A Set also visits elements that are added during the visit.
   for (const pid of pids) {
     const threads = list(`/proc/${pid}/task`);
     if (threads.length === 0) {
@@ -51,7 +51,7 @@ function walkChildren(root: number): Walked | null {
   return { pids: [...pids], tasks, vanished };
 }
 
-/** For a kernel built without the list of children: every process of the machine, joined by its parent. */
+/** For a kernel without lists of children: reads every process of the machine and follows parents. */
 export function walkParents(root: number): Walked | null {
   const children = new Map<number, number[]>();
   for (const name of list('/proc')) {
@@ -79,7 +79,7 @@ function list(path: string): string[] {
   return unlessGone(() => readdirSync(path), []);
 }
 
-/** Only a process that ended is nothing. Any other failure must not make a sandbox look smaller than it is. */
+/** Returns `gone` only for a process that ended. Any other failure must not make a sandbox look smaller than it is. */
 export function unlessGone<T>(look: () => T, gone: T): T {
   try {
     return look();

@@ -1,14 +1,14 @@
-// server/live/attempts.ts: what tasks try to reach, live: the topics `network:<task>`. A log is followed while somebody listens.
+// server/live/attempts.ts: the topics `network:<task>`: connection attempts of tasks, live. A log is read only while its topic has subscribers.
 import { listNetworkLogs, type NetworkLogFile } from '../../store/network-log.ts';
 import { createNetworkReader, type NetworkFollower } from '../../store/network-log-reader.ts';
 import { countDecision, type AttemptTable } from '../../network/attempts.ts';
-import type { World } from '../../run/host-context.ts';
-import type { Peers, Source } from './subscribers.ts';
+import type { HostContext } from '../../run/host-context.ts';
+import type { Subscribers, Source } from './subscribers.ts';
 import { createRecent, type Recent } from './recent.ts';
 
 export interface Attempts {
   source(task: string): Source;
-  /** Reads on in the logs that somebody listens to. */
+  /** Reads new lines of the logs whose topics have subscribers. */
   look(): void;
 }
 
@@ -19,7 +19,7 @@ interface Followed {
   reader: NetworkFollower | null;
 }
 
-export function createAttempts(world: World, start: number, peers: Peers): Attempts {
+export function createAttempts(context: HostContext, start: number, subscribers: Subscribers): Attempts {
   const followed = new Map<string, Followed>();
 
   function readOn(task: string, one: Followed, logs: readonly NetworkLogFile[]): void {
@@ -33,7 +33,7 @@ export function createAttempts(world: World, start: number, peers: Peers): Attem
           : createNetworkReader(latest, (decision) => {
               const attempt = countDecision(one.table, task, decision);
               if (attempt !== null)
-                peers.publish(one.recent.add({ topic: `network:${task}`, type: 'attempt', data: attempt }));
+                subscribers.publish(one.recent.add({ topic: `network:${task}`, type: 'attempt', data: attempt }));
             });
     }
     one.reader?.readOn();
@@ -45,14 +45,14 @@ export function createAttempts(world: World, start: number, peers: Peers): Attem
       if (there !== undefined) return there.recent;
       const one: Followed = { recent: createRecent(start), table: new Map(), file: null, reader: null };
       followed.set(task, one);
-      readOn(task, one, listNetworkLogs(world.stateDir));
+      readOn(task, one, listNetworkLogs(context.stateDir));
       return one.recent;
     },
     look() {
       if (followed.size === 0) return;
-      const logs = listNetworkLogs(world.stateDir);
+      const logs = listNetworkLogs(context.stateDir);
       for (const [task, one] of followed) {
-        if (peers.has(`network:${task}`)) readOn(task, one, logs);
+        if (subscribers.has(`network:${task}`)) readOn(task, one, logs);
         else {
           one.reader?.close();
           followed.delete(task);

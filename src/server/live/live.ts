@@ -1,39 +1,39 @@
-// server/live/live.ts: the topics that can be listened to, and the heart that beats while somebody does.
-// Invariant: with nobody there nothing is looked at; whoever comes back says where they were, and goes on from there.
+// server/live/live.ts: the topics that clients subscribe to, and the timer that publishes changes.
+// Invariant: without subscribers nothing is polled. A client that reconnects sends its last number and continues after it.
 import type { ApiEvent, LiveMessage } from '../../protocol/api/api.ts';
 import { readEventPage } from '../../store/event-pages.ts';
-import type { EventLine } from '../../store/events.ts';
-import type { World } from '../../run/host-context.ts';
-import { createBoard, type Board } from './task-index.ts';
+import type { EventLine } from '../../protocol/event.ts';
+import type { HostContext } from '../../run/host-context.ts';
+import { createTaskIndex, type TaskIndex } from './task-index.ts';
 import { createAttempts, type Attempts } from './attempts.ts';
-import { createPeers, type Peer, type Source } from './subscribers.ts';
-import { createPlaces, type Places } from './projects.ts';
+import { createSubscribers, type Subscriber, type Source } from './subscribers.ts';
+import { createKnownProjects, type KnownProjects } from './projects.ts';
 import { createRecent } from './recent.ts';
 import { Refusal } from '../routes/refusal.ts';
 
 export interface Live {
-  /** All tasks have been looked at once. */
+  /** Resolves when every task has been read once. */
   ready(): Promise<void>;
-  readonly board: Board;
-  readonly places: Places;
-  join(peer: Peer, topic: string, after: number | null): Promise<void>;
-  part(peer: Peer, topic: string): void;
-  leave(peer: Peer): void;
-  /** Of `tasks` and `projects`: where to go on after a snapshot. */
+  readonly taskIndex: TaskIndex;
+  readonly knownProjects: KnownProjects;
+  join(subscriber: Subscriber, topic: string, after: number | null): Promise<void>;
+  part(subscriber: Subscriber, topic: string): void;
+  leave(subscriber: Subscriber): void;
+  /** The number of the topic's last message, to continue from after a snapshot. */
   seq(topic: 'tasks' | 'projects'): number;
   close(): void;
 }
 
 const BEAT_MS = 100;
-/** Each of them is a look into its repository. */
+/** Listing projects reads every repository, so it happens at most this often. */
 const PROJECTS_MS = 1000;
-/** Further behind than this, reading the end anew is quicker than all that was missed. */
+/** A client that missed more events than this gets `reset`: loading the end of the log is faster than replaying it. */
 const MAX_MISSED = 20_000;
 
-export function createLive(world: World): Live {
-  const now = (): number => world.now().getTime();
+export function createLive(context: HostContext): Live {
+  const now = (): number => context.now().getTime();
   const start = now();
-  const peers = createPeers();
+  const subscribers = createSubscribers();
   const rows = createRecent(start);
   const projects = createRecent(start);
   const shownProjects = new Map<string, string>();
@@ -43,27 +43,27 @@ export function createLive(world: World): Live {
   let timer: NodeJS.Timeout | null = null;
   let closed = false;
   let first: Promise<void> | null = null;
-  const left = new WeakSet<Peer>();
+  const left = new WeakSet<Subscriber>();
 
-  const board = createBoard(world.stateDir, now, {
+  const taskIndex = createTaskIndex(context.stateDir, now, {
     task(task) {
       projectsDirty = true;
-      peers.publish(rows.add({ topic: 'tasks', type: 'task', data: task }));
+      subscribers.publish(rows.add({ topic: 'tasks', type: 'task', data: task }));
     },
     gone(id) {
       projectsDirty = true;
-      peers.publish(rows.add({ topic: 'tasks', type: 'task-gone', data: { id } }));
+      subscribers.publish(rows.add({ topic: 'tasks', type: 'task-gone', data: { id } }));
     },
     event(id, event) {
       const topic = `task:${id}`;
-      if (peers.has(topic)) peers.publish(eventMessage(topic, event));
+      if (subscribers.has(topic)) subscribers.publish(eventMessage(topic, event));
     },
-    // Their numbers begin again: whoever listens has to read it anew.
-    replaced: (id) => peers.publish({ topic: `task:${id}`, type: 'reset', seq: 0, data: null }),
+    // The numbers of the events start again, so subscribers must reload the task.
+    replaced: (id) => subscribers.publish({ topic: `task:${id}`, type: 'reset', seq: 0, data: null }),
   });
-  const places = createPlaces(
-    world,
-    () => board.cards().map(({ shown, row }) => ({ shown, project: row.project })),
+  const knownProjects = createKnownProjects(
+    context,
+    () => taskIndex.liveRows().map(({ shown, row }) => ({ shown, project: row.project })),
     () => (projectsDirty = true),
   );
 
@@ -71,48 +71,48 @@ export function createLive(world: World): Live {
     if (topic === 'tasks') return rows;
     if (topic === 'projects') return projects;
     const [kind, id = ''] = topic.split(':');
-    const card = board.card(id);
-    if (card === undefined) throw new Refusal(404, 'request.topic', 'There is nothing of this name to listen to.');
-    if (kind === 'network') return (attempts ??= createAttempts(world, start, peers)).source(card.id);
+    const liveRow = taskIndex.liveRow(id);
+    if (liveRow === undefined) throw new Refusal(404, 'request.topic', 'There is nothing of this name to listen to.');
+    if (kind === 'network') return (attempts ??= createAttempts(context, start, subscribers)).source(liveRow.id);
     if (kind !== 'task') throw new Refusal(404, 'request.topic', 'There is nothing of this name to listen to.');
     return {
-      seq: () => card.tail.seq,
+      seq: () => liveRow.tail.seq,
       since(after) {
-        if (after > card.tail.seq || card.tail.seq - after > MAX_MISSED) return null;
-        const { events } = readEventPage(card.entry.paths.events, { after, limit: 500, maxBytes: 2 ** 20 });
-        // What is in the file and not yet told comes by itself.
-        const told = events.filter(({ seq }) => seq <= card.tail.seq);
+        if (after > liveRow.tail.seq || liveRow.tail.seq - after > MAX_MISSED) return null;
+        const { events } = readEventPage(liveRow.entry.paths.events, { after, limit: 500, maxBytes: 2 ** 20 });
+        // Events that are in the file but not yet published follow on their own.
+        const told = events.filter(({ seq }) => seq <= liveRow.tail.seq);
         return {
           messages: told.map((event) => eventMessage(topic, event)),
-          more: told.length > 0 && told.at(-1)?.seq !== card.tail.seq,
+          more: told.length > 0 && told.at(-1)?.seq !== liveRow.tail.seq,
         };
       },
     };
   }
 
   async function beat(): Promise<void> {
-    await board.look('some');
+    await taskIndex.look('some');
     attempts?.look();
-    if (projectsDirty && peers.has('projects') && now() - projectsToldMs >= PROJECTS_MS) await tellProjects();
-    peers.catchUp();
+    if (projectsDirty && subscribers.has('projects') && now() - projectsToldMs >= PROJECTS_MS) await tellProjects();
+    subscribers.catchUp();
   }
 
   async function tellProjects(): Promise<void> {
     projectsDirty = false;
     projectsToldMs = now();
-    for (const project of await places.list()) {
+    for (const project of await knownProjects.list()) {
       const text = JSON.stringify(project);
       if (shownProjects.get(project.id) === text) continue;
       shownProjects.set(project.id, text);
-      peers.publish(projects.add({ topic: 'projects', type: 'project', data: project }));
+      subscribers.publish(projects.add({ topic: 'projects', type: 'project', data: project }));
     }
   }
 
   function wake(): void {
-    if (closed || timer !== null || peers.size === 0) return;
+    if (closed || timer !== null || subscribers.size === 0) return;
     timer = setTimeout(() => {
       void beat()
-        // A directory that cannot be read now is looked at again.
+        // A directory that cannot be read now is read again at the next beat.
         .catch(() => undefined)
         .finally(() => {
           timer = null;
@@ -122,7 +122,7 @@ export function createLive(world: World): Live {
   }
 
   function ready(): Promise<void> {
-    first ??= board.look('all').catch((error: unknown) => {
+    first ??= taskIndex.look('all').catch((error: unknown) => {
       first = null;
       throw error;
     });
@@ -131,32 +131,32 @@ export function createLive(world: World): Live {
 
   return {
     ready,
-    board,
-    places,
-    async join(peer, topic, after) {
-      // Whoever comes back right after a start asks for tasks that were not looked at yet.
+    taskIndex,
+    knownProjects,
+    async join(subscriber, topic, after) {
+      // A client that reconnects right after a server start may ask for tasks that the server has not read yet.
       await ready();
       const id = topic.split(':')[1];
-      if (id !== undefined && board.card(id) === undefined) await board.look('some');
-      if (left.has(peer)) return;
-      peers.subscribe(peer, topic, sourceOf(topic), after);
+      if (id !== undefined && taskIndex.liveRow(id) === undefined) await taskIndex.look('some');
+      if (left.has(subscriber)) return;
+      subscribers.subscribe(subscriber, topic, sourceOf(topic), after);
       wake();
     },
-    part: (peer, topic) => peers.unsubscribe(peer, topic),
-    leave(peer) {
-      left.add(peer);
-      peers.leave(peer);
+    part: (subscriber, topic) => subscribers.unsubscribe(subscriber, topic),
+    leave(subscriber) {
+      left.add(subscriber);
+      subscribers.leave(subscriber);
     },
     seq: (topic) => (topic === 'tasks' ? rows : projects).seq(),
     close() {
       closed = true;
       if (timer !== null) clearTimeout(timer);
-      places.close();
+      knownProjects.close();
     },
   };
 }
 
-/** As it is in the log, without the chain. */
+/** The event as logged, without the hash of its predecessor. */
 export function apiEvent({ prev: _prev, ...event }: EventLine): ApiEvent {
   return event;
 }

@@ -1,4 +1,4 @@
-// server/live/projects.ts: the projects as the page lists them: those that were added, those that tasks name, and those that are being cloned.
+// server/live/projects.ts: the projects that the page lists: projects the user added, projects of tasks, and clones in progress.
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { ApiProject, ApiTask } from '../../protocol/api/api.ts';
@@ -12,14 +12,14 @@ import {
   projectId,
   readProjects,
 } from '../../projects/known-projects.ts';
-import type { World } from '../../run/host-context.ts';
+import type { HostContext } from '../../run/host-context.ts';
 
-export interface Places {
+export interface KnownProjects {
   list(): Promise<ApiProject[]>;
-  /** Where it is; throws if it is not known, or not (yet) there. */
+  /** The project's directory; throws if the project is unknown or its clone is unfinished. */
   path(id: string): string;
   add(path: string): Promise<ApiProject>;
-  /** It appears at once, and is there when the clone has ended. */
+  /** Returns at once with state `cloning`; the project becomes `ready` when git has finished. */
   clone(url: string): Promise<ApiProject>;
   forget(id: string): void;
   close(): void;
@@ -33,15 +33,15 @@ interface Cloning {
   readonly stop: AbortController;
 }
 
-export function createPlaces(
-  world: World,
+export function createKnownProjects(
+  context: HostContext,
   tasks: () => readonly { readonly shown: ApiTask; readonly project: string | null }[],
   onChange: () => void,
-): Places {
+): KnownProjects {
   const cloning = new Map<string, Cloning>();
 
   function known(): { id: string; path: string; url: string | null }[] {
-    const added = readProjects(world);
+    const added = readProjects(context);
     const ids = new Set(added.map(({ id }) => id));
     const named = new Set(tasks().flatMap(({ project }) => project ?? []));
     const others = [...named].map((path) => ({ id: projectId(path), path, url: null }));
@@ -67,9 +67,9 @@ export function createPlaces(
 
   async function currentBranch(path: string): Promise<string | null> {
     try {
-      return (await projectBranches(world, path)).current;
+      return (await projectBranches(context, path)).current;
     } catch (error) {
-      // A repository that git refuses to read is still listed.
+      // A repository that git refuses to read stays in the list.
       if (error instanceof AgsError) return null;
       throw error;
     }
@@ -78,7 +78,7 @@ export function createPlaces(
   async function follow(id: string, clone: Cloning): Promise<void> {
     try {
       await cloneProject(
-        world,
+        context,
         clone,
         (line) => {
           clone.progress = line;
@@ -86,7 +86,7 @@ export function createPlaces(
         },
         clone.stop.signal,
       );
-      keepProject(world, clone);
+      keepProject(context, clone);
       cloning.delete(id);
     } catch (error) {
       clone.state = 'failed';
@@ -104,12 +104,12 @@ export function createPlaces(
       throw new AgsError('path.not-found', `There is no project ${id}.`, { hint: 'Add it first: POST /api/projects' });
     },
     async add(path) {
-      const project = await addProject(world, path);
+      const project = await addProject(context, path);
       onChange();
       return describe(project);
     },
     async clone(url) {
-      const plan = planClone(world, url);
+      const plan = planClone(context, url);
       const taken = [...cloning.values()].some(({ path }) => path === plan.path);
       if (taken) throw new AgsError('task.busy', 'It is being cloned already.', { hint: 'Wait until that has ended.' });
       const id = projectId(plan.path);
@@ -123,7 +123,7 @@ export function createPlaces(
       const clone = cloning.get(id);
       clone?.stop.abort();
       cloning.delete(id);
-      const had = forgetProject(world, id);
+      const had = forgetProject(context, id);
       if (!had && clone === undefined && !known().some((one) => one.id === id))
         throw new AgsError('path.not-found', `There is no project ${id}.`);
       onChange();

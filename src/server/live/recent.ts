@@ -1,15 +1,15 @@
-// server/live/recent.ts: the last messages of a topic that has no log of its own, numbered here.
+// server/live/recent.ts: numbers and keeps the last messages of a topic that has no log file.
 import type { LiveMessage } from '../../protocol/api/api.ts';
 import type { Source } from './subscribers.ts';
 
 type Numbered<M> = M extends LiveMessage ? Omit<M, 'seq'> : never;
 
 export interface Recent extends Source {
-  /** With its number. */
+  /** Returns the message with its number. */
   add(message: Numbered<LiveMessage>): LiveMessage;
 }
 
-/** `start`: above every number that an earlier server can have used. */
+/** `start` must be above every number that an earlier server used. */
 export function createRecent(start: number, most = 2000): Recent {
   const kept: LiveMessage[] = [];
   let seq = start;
@@ -17,7 +17,7 @@ export function createRecent(start: number, most = 2000): Recent {
     add(message) {
       const numbered = { ...message, seq: ++seq };
       kept.push(numbered);
-      // In one go, for moving the whole list at each message would cost more than keeping some longer.
+      // Trimming in batches avoids moving the whole array at every message.
       if (kept.length >= 2 * most) kept.splice(0, kept.length - most);
       return numbered;
     },

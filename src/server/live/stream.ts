@@ -1,9 +1,9 @@
 // server/live/stream.ts: the same topics as server-sent events, for scripts: curl -N …/api/events?topics=tasks
-// An id names the place in every topic, so that whoever comes back with the last one (Last-Event-ID) misses nothing.
+// Each event ID holds the position in every topic, so a client that reconnects with Last-Event-ID misses nothing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HEADERS } from '../sign-in/headers.ts';
 import type { Live } from './live.ts';
-import type { Peer } from './subscribers.ts';
+import type { Subscriber } from './subscribers.ts';
 import { Refusal } from '../routes/refusal.ts';
 
 const MAX_TOPICS = 100;
@@ -19,13 +19,15 @@ export async function serveLiveStream(
   if (topics.length === 0 || topics.length > MAX_TOPICS)
     throw new Refusal(400, 'request.invalid', `Name 1 to ${MAX_TOPICS} topics.`);
   const last = request.headers['last-event-id'];
-  const places = readPlaces(typeof last === 'string' ? last : query.get('after'), topics.length);
+  const knownProjects = readPlaces(typeof last === 'string' ? last : query.get('after'), topics.length);
   const started = { yes: false };
-  const peer: Peer = {
+  const subscriber: Subscriber = {
     send(message, text) {
-      places[topics.indexOf(message.topic)] = message.seq;
+      knownProjects[topics.indexOf(message.topic)] = message.seq;
       start();
-      response.write(`id: ${places.map((place) => place ?? '-').join('.')}\nevent: ${message.type}\ndata: ${text}\n\n`);
+      response.write(
+        `id: ${knownProjects.map((place) => place ?? '-').join('.')}\nevent: ${message.type}\ndata: ${text}\n\n`,
+      );
     },
     waiting: () => response.writableLength,
   };
@@ -36,21 +38,21 @@ export async function serveLiveStream(
   };
   response.on('close', () => {
     clearInterval(timer);
-    live.leave(peer);
+    live.leave(subscriber);
   });
   const timer = setInterval(() => void (started.yes && response.write(': still there\n\n')), STILL_THERE_MS);
   try {
-    for (const [i, topic] of topics.entries()) await live.join(peer, topic, places[i] ?? null);
+    for (const [i, topic] of topics.entries()) await live.join(subscriber, topic, knownProjects[i] ?? null);
   } catch (error) {
     clearInterval(timer);
-    live.leave(peer);
+    live.leave(subscriber);
     throw error;
   }
   start();
   response.write(': here\n\n');
 }
 
-/** "12.-.7": one for each topic, in their order. */
+/** Parses "12.-.7": one position for each topic, in the order of the topics. */
 function readPlaces(text: string | null, count: number): (number | null)[] {
   const given = text === null || text === '' ? [] : text.split('.');
   if (given.length > count || given.some((one) => !/^(-|\d{1,15})$/.test(one)))

@@ -1,39 +1,39 @@
-// server/live/subscribers.ts: who listens to what, live. One publisher for each topic, any number of listeners, whatever they are connected by.
-// Invariants: what waits for a slow listener is bounded; it misses nothing that can be told again, and is told (`reset`) where it did.
+// server/live/subscribers.ts: which connection is subscribed to which topic. A topic has one publisher and any number of subscribers.
+// Invariants: the data buffered for a slow subscriber is bounded. It gets missed messages later, or `reset` if they are gone.
 import type { LiveMessage } from '../../protocol/api/api.ts';
 
 /** One connection. */
-export interface Peer {
+export interface Subscriber {
   send(message: LiveMessage, text: string): void;
-  /** Bytes that it has not taken yet. */
+  /** Bytes written to the connection and not yet sent. */
   waiting(): number;
 }
 
-/** What a topic knows of itself. */
+/** The messages of one topic. */
 export interface Source {
-  /** Of the last message. */
+  /** The number of the last message. */
   seq(): number;
-  /** Some of what came after; `more`: not all of it. null: that cannot be told any more. */
+  /** Messages after a number; `more` if there are further ones; null if they are no longer available. */
   since(after: number): { messages: readonly LiveMessage[]; more: boolean } | null;
 }
 
-export interface Peers {
-  subscribe(peer: Peer, topic: string, source: Source, after: number | null): void;
-  unsubscribe(peer: Peer, topic: string): void;
-  leave(peer: Peer): void;
+export interface Subscribers {
+  subscribe(subscriber: Subscriber, topic: string, source: Source, after: number | null): void;
+  unsubscribe(subscriber: Subscriber, topic: string): void;
+  leave(subscriber: Subscriber): void;
   publish(message: LiveMessage): void;
   has(topic: string): boolean;
-  /** Topics with a listener. */
+  /** Topics that have subscribers. */
   topics(): Iterable<string>;
-  /** Whoever was too slow, and has caught up, is told what came meanwhile. */
+  /** Sends missed messages to subscribers that were too slow and have drained their buffer. */
   catchUp(): void;
   readonly size: number;
 }
 
 interface Subscription {
-  readonly peer: Peer;
+  readonly subscriber: Subscriber;
   readonly source: Source;
-  /** The last that was sent. */
+  /** The number of the last message sent to this subscriber. */
   cursor: number;
   behind: boolean;
 }
@@ -41,16 +41,16 @@ interface Subscription {
 const FULL_BYTES = 4 * 2 ** 20;
 const ROOM_BYTES = 2 ** 20;
 
-export function createPeers(): Peers {
-  const topics = new Map<string, Map<Peer, Subscription>>();
-  const all = new Map<Peer, Set<string>>();
+export function createSubscribers(): Subscribers {
+  const topics = new Map<string, Map<Subscriber, Subscription>>();
+  const all = new Map<Subscriber, Set<string>>();
   const behind = new Set<{ topic: string; one: Subscription }>();
 
-  /** Until it is full, or there is nothing more. */
+  /** Sends missed messages until the buffer is full or none are left. */
   function resume(topic: string, one: Subscription): void {
     one.behind = false;
     while (one.cursor !== one.source.seq()) {
-      if (one.peer.waiting() > FULL_BYTES) return fallBehind(topic, one);
+      if (one.subscriber.waiting() > FULL_BYTES) return fallBehind(topic, one);
       const missed = one.source.since(one.cursor);
       if (missed === null) return reset(topic, one);
       for (const message of missed.messages) send(one, message, JSON.stringify(message));
@@ -65,7 +65,7 @@ export function createPeers(): Peers {
 
   function send(one: Subscription, message: LiveMessage, text: string): void {
     one.cursor = message.seq;
-    one.peer.send(message, text);
+    one.subscriber.send(message, text);
   }
 
   function fallBehind(topic: string, one: Subscription): void {
@@ -73,27 +73,27 @@ export function createPeers(): Peers {
     behind.add({ topic, one });
   }
 
-  function unsubscribe(peer: Peer, topic: string): void {
+  function unsubscribe(subscriber: Subscriber, topic: string): void {
     const listeners = topics.get(topic);
-    listeners?.delete(peer);
+    listeners?.delete(subscriber);
     if (listeners?.size === 0) topics.delete(topic);
-    all.get(peer)?.delete(topic);
-    for (const late of behind) if (late.one.peer === peer && late.topic === topic) behind.delete(late);
+    all.get(subscriber)?.delete(topic);
+    for (const late of behind) if (late.one.subscriber === subscriber && late.topic === topic) behind.delete(late);
   }
 
   return {
-    subscribe(peer, topic, source, after) {
-      unsubscribe(peer, topic);
-      const one: Subscription = { peer, source, cursor: after ?? source.seq(), behind: false };
-      const listeners = topics.get(topic) ?? new Map<Peer, Subscription>();
-      topics.set(topic, listeners.set(peer, one));
-      all.set(peer, (all.get(peer) ?? new Set()).add(topic));
+    subscribe(subscriber, topic, source, after) {
+      unsubscribe(subscriber, topic);
+      const one: Subscription = { subscriber, source, cursor: after ?? source.seq(), behind: false };
+      const listeners = topics.get(topic) ?? new Map<Subscriber, Subscription>();
+      topics.set(topic, listeners.set(subscriber, one));
+      all.set(subscriber, (all.get(subscriber) ?? new Set()).add(topic));
       resume(topic, one);
     },
     unsubscribe,
-    leave(peer) {
-      for (const topic of all.get(peer) ?? []) unsubscribe(peer, topic);
-      all.delete(peer);
+    leave(subscriber) {
+      for (const topic of all.get(subscriber) ?? []) unsubscribe(subscriber, topic);
+      all.delete(subscriber);
     },
     publish(message) {
       const listeners = topics.get(message.topic);
@@ -101,7 +101,7 @@ export function createPeers(): Peers {
       const text = JSON.stringify(message);
       for (const one of listeners.values()) {
         if (one.behind) continue;
-        if (one.peer.waiting() > FULL_BYTES) fallBehind(message.topic, one);
+        if (one.subscriber.waiting() > FULL_BYTES) fallBehind(message.topic, one);
         else send(one, message, text);
       }
     },
@@ -110,7 +110,7 @@ export function createPeers(): Peers {
     catchUp() {
       const waiting = [...behind];
       for (const late of waiting) {
-        if (late.one.peer.waiting() > ROOM_BYTES) continue;
+        if (late.one.subscriber.waiting() > ROOM_BYTES) continue;
         behind.delete(late);
         resume(late.topic, late.one);
       }

@@ -1,19 +1,19 @@
-// server/live/task-detail.ts: one task in full, with what can be done with it now.
+// server/live/task-detail.ts: one task in full, with the actions that are possible now.
 import type { ApiTaskDetail } from '../../protocol/api/api.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { ask } from '../../queries/running.ts';
 import { agentResumes } from '../../agent-setup/about.ts';
 import { waitingFor } from '../../agent-run/control.ts';
 import { hasMerge } from '../../merge/undo.ts';
-import type { World } from '../../run/host-context.ts';
-import type { Card } from './task-row.ts';
+import type { HostContext } from '../../run/host-context.ts';
+import type { LiveRow } from './task-row.ts';
 
-export async function taskDetail(world: World, card: Card, stored: StoredTask): Promise<ApiTaskDetail> {
+export async function taskDetail(context: HostContext, liveRow: LiveRow, stored: StoredTask): Promise<ApiTaskDetail> {
   const { task, run } = stored;
   const { goal } = task;
-  const asks = card.row.live ? ((await ask(stored, { do: 'asks' }).catch(() => null))?.asks ?? []) : [];
+  const asks = liveRow.row.live ? ((await ask(stored, { do: 'asks' }).catch(() => null))?.asks ?? []) : [];
   return {
-    ...card.shown,
+    ...liveRow.shown,
     goal: goal?.text ?? null,
     command: task.command,
     base: goal?.origin ?? goal?.base ?? run.base,
@@ -35,14 +35,18 @@ export async function taskDetail(world: World, card: Card, stored: StoredTask): 
     },
     inputTokens: run.used?.inputTokens ?? null,
     outputTokens: run.used?.outputTokens ?? null,
-    touched: [...card.facts.touched].map(([path, change]) => ({ path, change })),
+    touched: [...liveRow.facts.touched].map(([path, change]) => ({ path, change })),
     waiting: waitingFor(stored),
     asks: asks.map(({ host, port, untilMs, program }) => ({ host, port, untilMs, program: program ?? null })),
-    can: await possible(world, card, stored),
+    can: await possible(context, liveRow, stored),
   };
 }
 
-async function possible(world: World, { row }: Card, { task, run }: StoredTask): Promise<ApiTaskDetail['can']> {
+async function possible(
+  context: HostContext,
+  { row }: LiveRow,
+  { task, run }: StoredTask,
+): Promise<ApiTaskDetail['can']> {
   const { goal } = task;
   const up = row.live && ['running', 'needs-you'].includes(run.state);
   const over = !row.live;
@@ -59,7 +63,7 @@ async function possible(world: World, { row }: Card, { task, run }: StoredTask):
     ['terminal', up && goal !== undefined],
     ['attach', up && goal?.interactive === true],
     ['remove', true],
-    ['undo', over && goal !== undefined && (await hasMerge(world, task.project, task.id))],
+    ['undo', over && goal !== undefined && (await hasMerge(context, task.project, task.id))],
   ];
   return can.filter(([, is]) => is).map(([what]) => what);
 }

@@ -1,93 +1,93 @@
-// server/live/task-index.ts: all tasks as they are, kept in memory and put right by looking at what has changed: the directory of tasks, then the
-// times of a task's files. What runs is looked at every time, the rest in turns.
-// Invariant: nothing here is known that is not in files, and a look costs what has changed, not what there is.
+// server/live/task-index.ts: all tasks in memory, refreshed from changed files: first the directory of tasks, then the times of each
+// task's files. Running tasks are checked at every refresh, the others in turns.
+// Invariant: the index holds nothing that is not in files, and a refresh costs as much as has changed, not as much as exists.
 import { statSync } from 'node:fs';
 import type { ApiTask } from '../../protocol/api/api.ts';
-import type { EventLine } from '../../store/events.ts';
+import type { EventLine } from '../../protocol/event.ts';
 import { tasksDir } from '../../store/layout.ts';
 import { entryIds } from '../../queries/entries.ts';
 import { compareRows } from '../../queries/list.ts';
 import { createTurns } from '../turns.ts';
-import { openCard, redraw, renewCard, type Card } from './task-row.ts';
+import { openRow, redraw, renewRow, type LiveRow } from './task-row.ts';
 
-export interface BoardListener {
+export interface TaskIndexListener {
   task(task: ApiTask): void;
   gone(id: string): void;
   event(id: string, event: EventLine): void;
-  /** Its events begin anew: another run. */
+  /** The task has a new run, so its events start again. */
   replaced(id: string): void;
 }
 
-export interface Board {
-  /** A look at everything (`all`), or at what runs and a part of the rest. Nobody looks twice at once. */
+export interface TaskIndex {
+  /** Refreshes every task (`all`), or running tasks and a slice of the others (`some`). Refreshes never overlap. */
   look(what: 'all' | 'some'): Promise<void>;
-  /** In the order of the list. */
+  /** In list order. */
   tasks(): ApiTask[];
-  card(id: string): Card | undefined;
-  cards(): Card[];
-  /** What somebody has just done with it is seen at once. */
+  liveRow(id: string): LiveRow | undefined;
+  liveRows(): LiveRow[];
+  /** Refreshes one task at once, after a request has changed it. */
   touch(id: string): Promise<void>;
 }
 
-/** A row is told at most this often. */
+/** A row is published at most this often. */
 const TELL_MS = 500;
-/** In how many looks every task that does not run is looked at once. */
+/** Every task that is not running is checked once in this many refreshes. */
 const SLICES = 10;
 
-export function createBoard(stateDir: string, nowMs: () => number, listener: BoardListener): Board {
-  const cards = new Map<string, Card>();
+export function createTaskIndex(stateDir: string, nowMs: () => number, listener: TaskIndexListener): TaskIndex {
+  const liveRows = new Map<string, LiveRow>();
   let directoryTime = '';
   let slice = 0;
   let looking: Promise<void> | null = null;
   const on = {
-    event: (card: Card, event: EventLine) => listener.event(card.id, event),
-    replaced: (card: Card) => listener.replaced(card.id),
+    event: (liveRow: LiveRow, event: EventLine) => listener.event(liveRow.id, event),
+    replaced: (liveRow: LiveRow) => listener.replaced(liveRow.id),
   };
 
   async function look(all: boolean): Promise<void> {
     await readDirectory();
     slice = (slice + 1) % SLICES;
     let place = 0;
-    for (const card of cards.values()) {
+    for (const liveRow of liveRows.values()) {
       const due = all || place++ % SLICES === slice;
-      if (due || card.row.live) await lookAt(card, due);
+      if (due || liveRow.row.live) await lookAt(liveRow, due);
     }
-    for (const card of cards.values()) tell(card, all);
+    for (const liveRow of liveRows.values()) tell(liveRow, all);
   }
 
   async function readDirectory(): Promise<void> {
     const time = timeOf(tasksDir(stateDir));
     if (time === directoryTime) return;
     const ids = new Set(entryIds(stateDir));
-    for (const id of cards.keys()) if (!ids.has(id)) forget(id);
+    for (const id of liveRows.keys()) if (!ids.has(id)) forget(id);
     let whole = true;
     for (const id of ids) {
-      if (cards.has(id)) continue;
-      const card = await openCard(stateDir, id, on);
-      // Half-made or half-removed: the directory need not change again for it to be complete.
-      if (card === null) whole = false;
+      if (liveRows.has(id)) continue;
+      const liveRow = await openRow(stateDir, id, on);
+      // A task that is being created or removed: the directory's time may not change again when that is finished.
+      if (liveRow === null) whole = false;
       else {
-        cards.set(id, card);
-        listener.task(card.shown);
+        liveRows.set(id, liveRow);
+        listener.task(liveRow.shown);
       }
     }
     directoryTime = whole ? time : '';
   }
 
-  async function lookAt(card: Card, thorough: boolean): Promise<void> {
-    card.tail.readOn();
-    if (!(await renewCard(stateDir, card, thorough))) forget(card.id);
+  async function lookAt(liveRow: LiveRow, thorough: boolean): Promise<void> {
+    liveRow.tail.readOn();
+    if (!(await renewRow(stateDir, liveRow, thorough))) forget(liveRow.id);
   }
 
-  function tell(card: Card, now: boolean): void {
-    if (!card.dirty || (!now && nowMs() - card.toldAtMs < TELL_MS)) return;
-    if (!redraw(card)) return;
-    card.toldAtMs = nowMs();
-    listener.task(card.shown);
+  function tell(liveRow: LiveRow, now: boolean): void {
+    if (!liveRow.dirty || (!now && nowMs() - liveRow.toldAtMs < TELL_MS)) return;
+    if (!redraw(liveRow)) return;
+    liveRow.toldAtMs = nowMs();
+    listener.task(liveRow.shown);
   }
 
   function forget(id: string): void {
-    if (cards.delete(id)) listener.gone(id);
+    if (liveRows.delete(id)) listener.gone(id);
   }
 
   const turns = createTurns();
@@ -101,16 +101,16 @@ export function createBoard(stateDir: string, nowMs: () => number, listener: Boa
 
   return {
     look: (what) => (what === 'some' && looking !== null ? looking : inTurn(() => look(what === 'all'))),
-    tasks: () => [...cards.values()].toSorted((a, b) => compareRows(a.row, b.row)).map((card) => card.shown),
-    card: (id) => cards.get(id),
-    cards: () => [...cards.values()],
+    tasks: () => [...liveRows.values()].toSorted((a, b) => compareRows(a.row, b.row)).map((liveRow) => liveRow.shown),
+    liveRow: (id) => liveRows.get(id),
+    liveRows: () => [...liveRows.values()],
     touch: (id) =>
       inTurn(async () => {
         await readDirectory();
-        const card = cards.get(id);
-        if (card === undefined) return;
-        await lookAt(card, true);
-        tell(card, true);
+        const liveRow = liveRows.get(id);
+        if (liveRow === undefined) return;
+        await lookAt(liveRow, true);
+        tell(liveRow, true);
       }),
   };
 }

@@ -1,5 +1,5 @@
-// server/live/task-row.ts: one task as the list shows it: its files, and what its events add to them as they come.
-// Invariant: built from files alone, so that a server that starts anew shows the same.
+// server/live/task-row.ts: one row of the task list: the task's files, and facts from its events.
+// Invariant: rows are built from files alone, so a restarted server shows the same rows.
 import { statSync } from 'node:fs';
 import type { ApiTask } from '../../protocol/api/api.ts';
 import { isUnderWay } from '../../protocol/run-state.ts';
@@ -7,24 +7,24 @@ import { isAlive } from '../../lib/process/liveness.ts';
 import { attackedFile } from '../../store/attacked.ts';
 import { readChecks } from '../../store/checks.ts';
 import { createEventTail, type EventTail } from '../../store/event-pages.ts';
-import type { EventLine } from '../../store/events.ts';
+import type { EventLine } from '../../protocol/event.ts';
 import { doingWords } from '../../queries/doing.ts';
 import { readEntry, type TaskEntry } from '../../queries/entries.ts';
 import { describeTask, rankOf, type TaskRow } from '../../queries/list.ts';
 import { projectId } from '../../projects/known-projects.ts';
 import { agentTitle } from '../../agent-setup/about.ts';
 
-export interface Card {
+export interface LiveRow {
   readonly id: string;
   entry: TaskEntry;
   row: TaskRow;
-  /** As it was told last. */
+  /** As last published. */
   shown: ApiTask;
-  /** Of the files that `row` was made from. */
+  /** Identifies the versions of the files that `row` was read from. */
   signature: readonly string[];
   readonly tail: EventTail;
   readonly facts: EventFacts;
-  /** Events have come, or its files have changed, since it was told. */
+  /** Events or file changes arrived since the row was last published. */
   dirty: boolean;
   toldAtMs: number;
 }
@@ -32,40 +32,40 @@ export interface Card {
 export interface EventFacts {
   doing: string | null;
   readonly blocked: Set<string>;
-  /** By path, the latest last. */
+  /** By path, latest last. */
   readonly touched: Map<string, string>;
 }
 
-/** null: there is no such task (any more). */
-export async function openCard(
+/** null: the task does not exist (any more). */
+export async function openRow(
   stateDir: string,
   id: string,
-  on: { event(card: Card, event: EventLine): void; replaced(card: Card): void },
-): Promise<Card | null> {
+  on: { event(liveRow: LiveRow, event: EventLine): void; replaced(liveRow: LiveRow): void },
+): Promise<LiveRow | null> {
   const entry = await readEntry(stateDir, id);
   if (entry.kind === 'partial') return null;
   const facts: EventFacts = { doing: null, blocked: new Set(), touched: new Map() };
-  // Set below, before the tail is read for the first time.
-  let card: Card | null = null;
+  // Assigned below, before the tail is first read.
+  let liveRow: LiveRow | null = null;
   const tail = createEventTail(entry.paths.events, LOOK_BACK, {
     event(event) {
       learn(facts, event);
-      if (card === null) return;
-      card.dirty = true;
-      on.event(card, event);
+      if (liveRow === null) return;
+      liveRow.dirty = true;
+      on.event(liveRow, event);
     },
     replaced() {
       facts.doing = null;
       facts.blocked.clear();
       facts.touched.clear();
-      if (card !== null) on.replaced(card);
+      if (liveRow !== null) on.replaced(liveRow);
     },
     matters: (line) => LASTING.test(line),
   });
   const signature = signatureOf(entry);
   const row = await describeTask(entry);
   tail.readOn();
-  card = {
+  liveRow = {
     id,
     entry,
     row,
@@ -76,53 +76,52 @@ export async function openCard(
     dirty: false,
     toldAtMs: 0,
   };
-  return card;
+  return liveRow;
 }
 
-/** Reads its files again if they have changed, or (`thorough`) its runner has died. False: it is gone. */
-export async function renewCard(stateDir: string, card: Card, thorough: boolean): Promise<boolean> {
-  // The run changes all the time, the rest hardly ever.
-  if (!thorough && timeOf(card.entry.paths.run) === card.signature[0]) return true;
-  const signature = signatureOf(card.entry);
-  if (signature.every((one, i) => one === card.signature[i]) && !hasDied(card)) return true;
-  const entry = await readEntry(stateDir, card.id);
+/** Reads the task's files again if they changed or, with `thorough`, if its runner died. Returns false if the task is gone. */
+export async function renewRow(stateDir: string, liveRow: LiveRow, thorough: boolean): Promise<boolean> {
+  // The run file changes often, the others rarely.
+  if (!thorough && timeOf(liveRow.entry.paths.run) === liveRow.signature[0]) return true;
+  const signature = signatureOf(liveRow.entry);
+  if (signature.every((one, i) => one === liveRow.signature[i]) && !hasDied(liveRow)) return true;
+  const entry = await readEntry(stateDir, liveRow.id);
   if (entry.kind === 'partial') return false;
-  card.signature = signature;
-  card.entry = entry;
-  card.row = await describeTask(entry);
-  card.dirty = true;
+  liveRow.signature = signature;
+  liveRow.entry = entry;
+  liveRow.row = await describeTask(entry);
+  liveRow.dirty = true;
   return true;
 }
 
-/** True: there is something new to tell. */
-export function redraw(card: Card): boolean {
-  const next = apiTask(card.id, card.entry, card.row, card.facts, card.tail.seq);
-  card.dirty = false;
-  if (JSON.stringify(next) === JSON.stringify(card.shown)) return false;
-  card.shown = next;
+/** Returns true if the row differs from the published one. */
+export function redraw(liveRow: LiveRow): boolean {
+  const next = apiTask(liveRow.id, liveRow.entry, liveRow.row, liveRow.facts, liveRow.tail.seq);
+  liveRow.dirty = false;
+  if (JSON.stringify(next) === JSON.stringify(liveRow.shown)) return false;
+  liveRow.shown = next;
   return true;
 }
 
-/** How far back events are looked through for what a row shows. */
+/** How many bytes of earlier events are searched for facts that a row shows. */
 const LOOK_BACK = 2 ** 20;
 const MAX_TOUCHED = 500;
 const MAX_BLOCKED = 100;
 
-/** What `learn` remembers for longer than until the next event, as it is spelled in a log. */
+/** Matches raw log lines of the events that `learn` remembers beyond the next event. */
 const LASTING = /"type":"network\.denied"|"kind":"write"/;
 
 function learn(facts: EventFacts, event: EventLine): void {
   facts.doing = doingWords(event) ?? facts.doing;
   if (event.type === 'network.denied' && facts.blocked.size < MAX_BLOCKED)
-    facts.blocked.add(`${String(event['host'])}:${String(event['port'])}`);
-  const action = event.type === 'tool.started' ? (event['action'] as { kind?: unknown } | undefined) : undefined;
-  if (action?.kind !== 'write') return;
-  const { path, change } = action as { path?: unknown; change?: unknown };
-  facts.touched.delete(String(path));
-  if (facts.touched.size < MAX_TOUCHED) facts.touched.set(String(path), String(change));
+    facts.blocked.add(`${event.host}:${event.port}`);
+  if (event.type !== 'tool.started' || event.action?.kind !== 'write') return;
+  const { path, change } = event.action;
+  facts.touched.delete(path);
+  if (facts.touched.size < MAX_TOUCHED) facts.touched.set(path, change);
 }
 
-/** Whoever writes one of these replaces it, so that its number or its time is another one. */
+/** Writers replace these files, so every change alters the inode or the time. */
 function signatureOf({ paths }: TaskEntry): string[] {
   return [paths.run, paths.task, paths.changes, paths.checks, attackedFile(paths.root)].map(timeOf);
 }
@@ -132,7 +131,7 @@ function timeOf(path: string): string {
   return stat === undefined ? '-' : `${stat.ino} ${stat.mtimeMs} ${stat.size}`;
 }
 
-function hasDied({ row, entry }: Card): boolean {
+function hasDied({ row, entry }: LiveRow): boolean {
   if (row.checks?.state === 'running' && readChecks(entry.paths)?.state !== 'running') return true;
   return row.live && entry.kind === 'whole' && !isAlive(entry.stored.run.runner);
 }

@@ -13,11 +13,11 @@ export const ABOUT_ROUTES: readonly Route[] = [
     path: '/api/about',
     summary: 'This machine: version, whether sandboxes work, agents, defaults',
     answer: ApiAbout,
-    async run({ world, version }) {
+    async run({ context, version }) {
       const [sandbox, agents, defaults] = [
-        await sandboxWorks(world),
-        await listAgents(world),
-        await taskDefaults(world),
+        await sandboxWorks(context),
+        await listAgents(context),
+        await taskDefaults(context),
       ];
       return {
         version,
@@ -36,12 +36,12 @@ export const ABOUT_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/projects',
-    summary: 'Projects that were added, that tasks were started in, or that are being cloned',
+    summary: 'Projects that were added, that have tasks, or that are being cloned',
     answer: ApiProjects,
-    async run({ board, places, seq }) {
+    async run({ taskIndex, knownProjects, seq }) {
       const at = seq('projects');
-      await board.look('all');
-      return { projects: await places.list(), seq: at };
+      await taskIndex.look('all');
+      return { projects: await knownProjects.list(), seq: at };
     },
   }),
   route({
@@ -50,24 +50,25 @@ export const ABOUT_ROUTES: readonly Route[] = [
     summary: 'Add a directory of this machine, or clone a repository',
     body: AddProject,
     answer: ApiProject,
-    run: ({ places }, { body }) => ('url' in body ? places.clone(body.url) : places.add(body.path)),
+    run: ({ knownProjects }, { body }) =>
+      'url' in body ? knownProjects.clone(body.url) : knownProjects.add(body.path),
   }),
   route({
     method: 'DELETE',
     path: '/api/projects/{project}',
-    summary: 'Take a project off the list; its files and tasks stay',
+    summary: 'Remove a project from the list; its files and tasks stay',
     answer: Nothing,
-    async run({ places }, { ids }) {
-      places.forget(ids['project'] ?? '');
+    async run({ knownProjects }, { ids }) {
+      knownProjects.forget(ids['project'] ?? '');
       return {};
     },
   }),
   route({
     method: 'GET',
     path: '/api/projects/{project}/branches',
-    summary: 'Branches that a task can begin from, or be merged into',
+    summary: 'Branches that a task can start from or be merged into',
     answer: ApiBranches,
-    run: ({ world, places }, { ids }) => projectBranches(world, places.path(ids['project'] ?? '')),
+    run: ({ context, knownProjects }, { ids }) => projectBranches(context, knownProjects.path(ids['project'] ?? '')),
   }),
 ];
 

@@ -1,4 +1,4 @@
-// server/routes/changes.ts: what a task changed, and taking it.
+// server/routes/changes.ts: the changes of a task: show, merge, apply, undo.
 import { ResolveTask, Started } from '../../protocol/api/api.ts';
 import {
   ApiChanges,
@@ -30,47 +30,47 @@ import {
 import { resolveTask } from '../../merge/resolve.ts';
 import { bothSides } from '../../merge/both-sides.ts';
 import { undoMerge } from '../../merge/undo.ts';
-import type { World } from '../../run/host-context.ts';
+import type { HostContext } from '../../run/host-context.ts';
 import { patchText } from '../patch-text.ts';
 import { Refusal } from './refusal.ts';
-import { route, type Desk, type Route } from './route.ts';
+import { route, type Api, type Route } from './route.ts';
 import { inTurns, treeRequest } from './chosen.ts';
 
-/** Files up to this size are sent whole, so that colours are right; of larger ones what changed. */
+/** Files up to this size are sent whole, so that syntax highlighting is right; of larger files only the changed parts. */
 const WHOLE_BYTES = 2 * 2 ** 20;
 
 export const CHANGE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/tasks/{task}/changes',
-    summary: 'What it changed, file by file; those that can run code first',
+    summary: 'The changes of the task, file by file; files that can run code come first',
     answer: ApiChanges,
-    run: (desk, { ids }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '', { work: true });
-        const shown = await showChanges(desk.world, stored);
-        desk.changes.keep(stored.task.id, shown);
-        return apiChanges(desk.world, stored, shown);
+    run: (api, { ids }) =>
+      api.inTurn(ids['task'] ?? '', async () => {
+        const stored = await api.task(ids['task'] ?? '', { work: true });
+        const shown = await showChanges(api.context, stored);
+        api.changes.keep(stored.task.id, shown);
+        return apiChanges(api.context, stored, shown);
       }),
   }),
   route({
     method: 'GET',
     path: '/api/tasks/{task}/changes/{changes}/files/{file}',
-    summary: 'One file of it: both texts, the difference and its hunks',
+    summary: 'One changed file: both texts, the diff and its hunks',
     query: {
-      space: '"hide": without what changed in white space alone. Its hunks are to be looked at, not to be chosen from.',
+      space: '"hide": leave out changes of white space alone. Hunks of this view cannot be selected.',
       since:
-        'The id of the content that was looked at before: what has changed since. Its hunks cannot be chosen from.',
+        'The ID of the content that was viewed before: show what has changed since. Hunks of this view cannot be selected.',
     },
     answer: ApiFileText,
-    async run(desk, { ids, query }) {
-      const stored = await desk.task(ids['task'] ?? '');
-      const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
+    async run(api, { ids, query }) {
+      const stored = await api.task(ids['task'] ?? '');
+      const shown = await shownBefore(api, stored, ids['changes'] ?? '');
       const file = fileOf(shown, ids['file'] ?? '');
       const since = query.get('since');
       const compared = since === null ? file : await sinceViewed(stored, file, since);
       if (compared === null)
-        throw new Refusal(404, 'path.not-found', 'What was looked at before is not kept any more.');
+        throw new Refusal(404, 'path.not-found', 'The content that you viewed before is no longer stored.');
       const hideSpace = query.get('space') === 'hide';
       const text = await readFileText(stored, compared, WHOLE_BYTES, { hideSpace });
       const isText = text.why === null || text.diff.length > 0;
@@ -87,97 +87,97 @@ export const CHANGE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/tasks/{task}/changes/{changes}/files/{file}/conflict',
-    summary: 'What the branch and the task did to one file since the task began',
-    query: { into: 'A branch; otherwise the one that the task was started from.' },
+    summary: 'Both versions of one file: the branch and the task, with their common base',
+    query: { into: 'A branch; by default the one that the task was started from.' },
     answer: ApiConflict,
-    async run(desk, { ids, query }) {
-      const stored = await desk.task(ids['task'] ?? '');
-      const shown = await shownBefore(desk, stored, ids['changes'] ?? '');
+    async run(api, { ids, query }) {
+      const stored = await api.task(ids['task'] ?? '');
+      const shown = await shownBefore(api, stored, ids['changes'] ?? '');
       const file = fileOf(shown, ids['file'] ?? '');
-      return bothSides(desk.world, stored, file, query.get('into') ?? undefined, WHOLE_BYTES);
+      return bothSides(api.context, stored, file, query.get('into') ?? undefined, WHOLE_BYTES);
     },
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/resolve',
-    summary: 'Another task, which puts what this one and the branch have changed into one',
+    summary: 'Start a task in which an agent resolves the conflicts between this task and the branch',
     body: ResolveTask,
     answer: Started,
-    run: (desk, { ids, body }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '', { work: true });
-        const made = await resolveTask(desk.world, stored, { into: body.into ?? undefined, agent: body.agent });
-        await desk.board.touch(made.task.task.id);
+    run: (api, { ids, body }) =>
+      api.inTurn(ids['task'] ?? '', async () => {
+        const stored = await api.task(ids['task'] ?? '', { work: true });
+        const made = await resolveTask(api.context, stored, { into: body.into ?? undefined, agent: body.agent });
+        await api.taskIndex.touch(made.task.task.id);
         return { tasks: [made.task.task.id] };
       }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/merge',
-    summary: 'Put chosen files and hunks onto a branch, as one commit; or say what would happen (dryRun)',
+    summary: 'Merge selected files and hunks into a branch, as one commit; or report what would happen (dryRun)',
     body: MergeTask,
     answer: Merged,
-    run: (desk, { ids, body }) =>
-      inTurns(desk, ids['task'] ?? '', body, async () => {
-        const stored = await desk.task(ids['task'] ?? '', { work: true });
-        const done = await merge(desk, stored, body);
-        await desk.board.touch(stored.task.id);
+    run: (api, { ids, body }) =>
+      inTurns(api, ids['task'] ?? '', body, async () => {
+        const stored = await api.task(ids['task'] ?? '', { work: true });
+        const done = await merge(api, stored, body);
+        await api.taskIndex.touch(stored.task.id);
         return done;
       }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/apply',
-    summary: 'Put chosen files and hunks into the working tree, uncommitted',
+    summary: 'Apply selected files and hunks to the working tree, uncommitted',
     body: ApplyTask,
     answer: Applied,
-    run: (desk, { ids, body }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
-        const stored = await desk.task(ids['task'] ?? '', { work: true });
-        const { files, left } = await applyChosen(desk.world, stored, body, { dryRun: body.dryRun });
-        await desk.board.look('all');
+    run: (api, { ids, body }) =>
+      api.inTurn(ids['task'] ?? '', async () => {
+        const stored = await api.task(ids['task'] ?? '', { work: true });
+        const { files, left } = await applyChosen(api.context, stored, body, { dryRun: body.dryRun });
+        await api.taskIndex.look('all');
         return { files: [...files], left: [...left] };
       }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/undo',
-    summary: 'Take the last merge of it back',
+    summary: 'Undo the last merge of the task',
     answer: Undone,
-    run: (desk, { ids }) =>
-      desk.inTurn(ids['task'] ?? '', async () => {
-        const { task } = await desk.task(ids['task'] ?? '');
-        const { ref, from, to, reverted } = await undoMerge(desk.world, task.project, task.id);
-        await desk.board.touch(task.id);
+    run: (api, { ids }) =>
+      api.inTurn(ids['task'] ?? '', async () => {
+        const { task } = await api.task(ids['task'] ?? '');
+        const { ref, from, to, reverted } = await undoMerge(api.context, task.project, task.id);
+        await api.taskIndex.touch(task.id);
         const branch = ref.replace('refs/heads/', '');
         if (from === to) return { text: `Nothing of ${task.name} is on ${branch} any more.` };
-        const how = reverted ? 'a new commit takes it back' : 'it is where it was before';
-        return { text: `The merge of ${task.name} into ${branch} is undone: ${how}.` };
+        const how = reverted ? 'a new commit reverts it' : 'the branch is where it was before';
+        return { text: `The merge of ${task.name} into ${branch} was undone: ${how}.` };
       }),
   }),
 ];
 
-async function shownBefore(desk: Desk, stored: StoredTask, id: string): Promise<ShownChanges> {
-  const kept = desk.changes.find(stored.task.id, id);
+async function shownBefore(api: Api, stored: StoredTask, id: string): Promise<ShownChanges> {
+  const kept = api.changes.find(stored.task.id, id);
   if (kept !== undefined) return kept;
-  // Another server, or this one before it was started anew, has shown it: then it is the same again, or too old.
-  return desk.inTurn(stored.task.id, async () => {
-    const shown = await showChanges(desk.world, stored);
+  // Another server, or this one before a restart, showed this set: compute it again; if the ID differs, it is too old.
+  return api.inTurn(stored.task.id, async () => {
+    const shown = await showChanges(api.context, stored);
     requireShown(shown, id, stored);
-    desk.changes.keep(stored.task.id, shown);
+    api.changes.keep(stored.task.id, shown);
     return shown;
   });
 }
 
 function fileOf({ files }: ShownChanges, n: string): ShownFile {
   const file = /^\d{1,6}$/.test(n) ? files[Number(n)] : undefined;
-  if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file of this number.');
+  if (file === undefined) throw new Refusal(404, 'path.not-found', 'There is no file with this number.');
   return file;
 }
 
-async function apiChanges(world: World, stored: StoredTask, shown: ShownChanges): Promise<ApiChanges> {
+async function apiChanges(context: HostContext, stored: StoredTask, shown: ShownChanges): Promise<ApiChanges> {
   const counts = await countShown(stored, shown);
-  const { branch, commit, conflicts } = await mergeOutlook(world, stored, shown);
+  const { branch, commit, conflicts } = await mergeOutlook(context, stored, shown);
   const files = shown.files.map(({ n, change }): ApiFile => {
     const count = counts[n] ?? null;
     const lines = { added: count?.added ?? null, removed: count?.removed ?? null };
@@ -209,16 +209,16 @@ async function apiChanges(world: World, stored: StoredTask, shown: ShownChanges)
   };
 }
 
-async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_output']): Promise<Merged> {
+async function merge(api: Api, stored: StoredTask, body: (typeof MergeTask)['_output']): Promise<Merged> {
   const branch = body.into ?? stored.task.goal?.baseRef?.replace('refs/heads/', '') ?? '';
   try {
-    using merge = await openMerge(desk.world, stored, {
-      ...(await treeRequest(desk, stored, body)),
+    using merge = await openMerge(api.context, stored, {
+      ...(await treeRequest(api, stored, body)),
       keepCommits: body.keepCommits,
       message: body.message ?? undefined,
     });
     const { plan } = merge;
-    const rules = await mergeRules(desk.world, stored.task.project);
+    const rules = await mergeRules(api.context, stored.task.project);
     if (!body.dryRun && plan.to !== null) requirePassed(stored, plan.tree, rules);
     if (!body.dryRun) await merge.carryOut();
     return {
@@ -234,7 +234,7 @@ async function merge(desk: Desk, stored: StoredTask, body: (typeof MergeTask)['_
       problem: null,
     };
   } catch (error) {
-    // To try it is to find out: what would be refused is the answer.
+    // With dryRun the refusal is the answer.
     if (!body.dryRun || !(error instanceof AgsError) || error.details['changes'] !== undefined) throw error;
     const files = error.details['files'];
     return {

@@ -1,4 +1,4 @@
-// server/routes/checks.ts: the checks of a project on what was chosen of a task.
+// server/routes/checks.ts: run a project's checks on selected changes of a task.
 import { StartChecks } from '../../protocol/api/review.ts';
 import { ApiChecks, ChecksStopped } from '../../protocol/api/checks.ts';
 import { readBoundedLog } from '../../store/bounded-log.ts';
@@ -7,55 +7,55 @@ import type { StoredTask } from '../../store/tasks.ts';
 import { suggestionsFor } from '../../merge/check-suggestions.ts';
 import { mergeRules } from '../../merge/merge-checks.ts';
 import { stopChecks } from '../../agent-run/stop-checks.ts';
-import type { World } from '../../run/host-context.ts';
+import type { HostContext } from '../../run/host-context.ts';
 import { route, type Route } from './route.ts';
 import { inTurns, treeRequest } from './chosen.ts';
 
-/** Of what each printed, this much of its end is sent. */
+/** The number of bytes sent from the end of each check's output. */
 const OUTPUT_BYTES = 64 * 1024;
 
 export const CHECK_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/tasks/{task}/checks',
-    summary: 'Which checks there are, and what the last ones said, with the end of what each printed',
+    summary: 'The configured checks and their last results, with the end of their output',
     answer: ApiChecks,
-    run: async (desk, { ids }) => apiChecks(desk.world, await desk.task(ids['task'] ?? '')),
+    run: async (api, { ids }) => apiChecks(api.context, await api.task(ids['task'] ?? '')),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/checks',
-    summary: 'Run them on chosen files and hunks, in clean sandboxes over what the branch would be',
+    summary: 'Run the checks on selected files and hunks, in clean sandboxes over the merged tree',
     body: StartChecks,
     answer: ApiChecks,
-    run: (desk, { ids, body }) =>
-      inTurns(desk, ids['task'] ?? '', body, async () => {
-        const stored = await desk.task(ids['task'] ?? '', { work: true });
-        await desk.checks.start(stored, { ...(await treeRequest(desk, stored, body)), commands: body.commands });
-        await desk.board.touch(stored.task.id);
-        return apiChecks(desk.world, stored);
+    run: (api, { ids, body }) =>
+      inTurns(api, ids['task'] ?? '', body, async () => {
+        const stored = await api.task(ids['task'] ?? '', { work: true });
+        await api.checks.start(stored, { ...(await treeRequest(api, stored, body)), commands: body.commands });
+        await api.taskIndex.touch(stored.task.id);
+        return apiChecks(api.context, stored);
       }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/checks/stop',
-    summary: 'End those that run, whoever started them',
+    summary: 'Stop the running checks of the task, also if another client started them',
     answer: ChecksStopped,
-    async run(desk, { ids }) {
-      const { task, paths } = await desk.task(ids['task'] ?? '');
+    async run(api, { ids }) {
+      const { task, paths } = await api.task(ids['task'] ?? '');
       const stopped = await stopChecks(paths);
-      await desk.board.touch(task.id);
+      await api.taskIndex.touch(task.id);
       return { stopped };
     },
   }),
 ];
 
-async function apiChecks(world: World, stored: StoredTask): Promise<ApiChecks> {
-  const { required, checks } = await mergeRules(world, stored.task.project);
+async function apiChecks(context: HostContext, stored: StoredTask): Promise<ApiChecks> {
+  const { required, checks } = await mergeRules(context, stored.task.project);
   const file = readChecks(stored.paths);
   return {
     configured: checks.run.map(({ name, run }) => ({ name, run })),
-    suggested: checks.run.length > 0 ? [] : await suggestionsFor(world, stored),
+    suggested: checks.run.length > 0 ? [] : await suggestionsFor(context, stored),
     required,
     last:
       file === null

@@ -1,4 +1,4 @@
-// server/routes/openapi.ts: the API as an OpenAPI 3.1 document, made of the routes and their schemas.
+// server/routes/openapi.ts: the API as an OpenAPI 3.1 document, generated from the routes and their schemas.
 import { z } from 'zod';
 import * as api from '../../protocol/api/api.ts';
 import * as review from '../../protocol/api/review.ts';
@@ -6,7 +6,7 @@ import type { Route } from './route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whatever is exported there under a name has it in the document too. */
+/** Schemas keep their export names in the document. */
 const NAMED = new Map<unknown, string>(
   Object.entries({ ...api, ...review }).flatMap(([name, value]) =>
     value instanceof z.ZodType ? [[value, name] as const] : [],
@@ -80,7 +80,7 @@ function content(schema: z.ZodType, io: 'input' | 'output'): Json {
   };
 }
 
-/** Schemas within schemas are written out where they stand. */
+/** Nested schemas are written inline. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', title: string | null): Json {
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
     io,
@@ -92,18 +92,18 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', title: string | nul
 
 const LIVE_STREAM: Json = {
   operationId: 'getEvents',
-  summary: 'Topics as server-sent events; goes on after "after" or Last-Event-ID',
+  summary: 'Topics as server-sent events; continues after "after" or Last-Event-ID',
   parameters: [
     {
       name: 'topics',
       in: 'query',
-      description: 'Divided by commas: tasks, projects, task:<id>, network:<id>.',
+      description: 'Comma-separated: tasks, projects, task:<id>, network:<id>.',
       schema: { type: 'string', default: 'tasks' },
     },
     {
       name: 'after',
       in: 'query',
-      description: 'The number to go on after; for several topics one for each, with dots between, "-" for none.',
+      description: 'Continue after this number; for several topics one number each, separated by dots, "-" for none.',
       schema: { type: 'string' },
     },
   ],

@@ -1,8 +1,8 @@
-// server/routes/refusal.ts: what goes wrong with a request, as an answer. What the verbs refuse has its own code and status.
+// server/routes/refusal.ts: turns errors into HTTP responses. Each AgsError code has its own status.
 import { AgsError, ERRORS } from '../../protocol/errors.ts';
 import type { ApiError } from '../../protocol/api/api.ts';
 
-/** A request that is refused before any verb has seen it. */
+/** A request that is refused before it reaches the function behind its route. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
@@ -25,7 +25,7 @@ export function errorAnswer(error: unknown): { status: number; body: ApiError } 
   }
   if (error instanceof AgsError) {
     const { code, message, hint, details } = error;
-    // 401 says "enter first" to whoever calls; an agent that is not signed in is another matter.
+    // 401 means "sign in to the server first"; an agent that is not signed in is a different problem.
     const status = ERRORS[code].http === 401 ? 422 : ERRORS[code].http;
     return {
       status,

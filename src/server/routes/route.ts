@@ -1,31 +1,31 @@
-// server/routes/route.ts: what one address of the API is: its schemas, and the verb behind it. The router and the OpenAPI document are both
-// made of these.
+// server/routes/route.ts: one route of the API: its path, its schemas and the function behind it. Router and OpenAPI document are both
+// generated from routes.
 import type { z } from 'zod';
-import type { Board } from '../live/task-index.ts';
+import type { TaskIndex } from '../live/task-index.ts';
 import type { CheckRuns } from '../check-runs.ts';
 import type { ChangeCache } from '../change-cache.ts';
-import type { Places } from '../live/projects.ts';
-import type { World } from '../../run/host-context.ts';
+import type { KnownProjects } from '../live/projects.ts';
+import type { HostContext } from '../../run/host-context.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 
-/** What a route works with. */
-export interface Desk {
-  readonly world: World;
+/** The dependencies of every route. */
+export interface Api {
+  readonly context: HostContext;
   readonly version: string;
-  readonly board: Board;
-  readonly places: Places;
+  readonly taskIndex: TaskIndex;
+  readonly knownProjects: KnownProjects;
   readonly changes: ChangeCache;
   readonly checks: CheckRuns;
-  /** Where to go on listening after a snapshot that is read now. */
+  /** The number to continue from after a snapshot that is read now. */
   seq(topic: 'tasks' | 'projects'): number;
-  /** By its whole id. `work`: what it did is wanted, so a run that was interrupted is put in order first. */
+  /** Finds a task by its full ID. With `work`, an interrupted run is recovered first, because its changes are needed. */
   task(id: string, options?: { work: boolean }): Promise<StoredTask>;
-  /** One after the other for each task: two requests at once must not meet in one repository. */
+  /** Serializes requests for one task: two must not work in the same repository at once. */
   inTurn<T>(task: string, act: () => Promise<T>): Promise<T>;
 }
 
 export interface Call<Body> {
-  /** By the names in the path: ids, nothing else. */
+  /** The IDs in the path, by name. */
   readonly ids: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly body: Body;
@@ -39,10 +39,10 @@ export interface Route {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
   readonly answer: z.ZodType;
-  readonly run: (desk: Desk, call: Call<never>) => Promise<unknown>;
+  readonly run: (api: Api, call: Call<never>) => Promise<unknown>;
 }
 
-/** The body is what its schema makes of it, the answer what its schema says. */
+/** Ties the types of body and answer to their schemas. */
 export function route<Body extends z.ZodType, Answer extends z.ZodType>(given: {
   method: Route['method'];
   path: string;
@@ -50,7 +50,7 @@ export function route<Body extends z.ZodType, Answer extends z.ZodType>(given: {
   query?: Readonly<Record<string, string>>;
   body?: Body;
   answer: Answer;
-  run: (desk: Desk, call: Call<z.output<Body>>) => Promise<z.input<Answer>>;
+  run: (api: Api, call: Call<z.output<Body>>) => Promise<z.input<Answer>>;
 }): Route {
   return given;
 }

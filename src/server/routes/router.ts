@@ -1,4 +1,4 @@
-// server/routes/router.ts: from a method and a path to a route. Paths are made of fixed words and ids; an id is never a path.
+// server/routes/router.ts: finds the route of a method and path. Paths consist of fixed words and IDs; an ID is never a path.
 import type { Route } from './route.ts';
 import { Refusal } from './refusal.ts';
 
@@ -18,8 +18,8 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
     const found = fitting.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
     if (found !== undefined) return found;
     if (fitting.length > 0)
-      throw new Refusal(405, 'request.method', `${method} is not possible here.`, {
-        hint: `Possible: ${fitting.map(({ route }) => route.method).join(', ')}`,
+      throw new Refusal(405, 'request.method', `${method} is not allowed here.`, {
+        hint: `Allowed: ${fitting.map(({ route }) => route.method).join(', ')}`,
       });
     throw new Refusal(404, 'request.unknown', 'There is nothing at this address.', { hint: 'See: /api/openapi.json' });
   };

@@ -1,4 +1,4 @@
-// server/routes/routes.ts: every address of the API.
+// server/routes/routes.ts: all routes of the API.
 import { z } from 'zod';
 import { ABOUT_ROUTES } from './about.ts';
 import { CHANGE_ROUTES } from './changes.ts';
@@ -18,7 +18,7 @@ const API: readonly Route[] = [
   ...NETWORK_ROUTES,
 ];
 
-/** Those, and the document about them. */
+/** All routes, and the one that serves the OpenAPI document. */
 export const ROUTES: readonly Route[] = [
   ...API,
   route({

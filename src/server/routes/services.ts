@@ -1,4 +1,4 @@
-// server/routes/services.ts: the services of a project, and of a task while it runs and afterwards.
+// server/routes/services.ts: the services of a project, and those of a task during and after its run.
 import { ApiConfiguredServices, ApiServiceLog, ApiServices } from '../../protocol/api/services.ts';
 import { readBoundedLog } from '../../store/bounded-log.ts';
 import { configuredServices, dataBytes, serviceOf, servicesOf } from '../../services/view.ts';
@@ -10,10 +10,10 @@ export const SERVICE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/projects/{project}/services',
-    summary: 'The services that are configured, and whether each can run here',
+    summary: 'The configured services, and whether each can run here',
     answer: ApiConfiguredServices,
-    async run({ world, places }, { ids }) {
-      return { services: [...(await configuredServices(world, places.path(ids['project'] ?? '')))] };
+    async run({ context, knownProjects }, { ids }) {
+      return { services: [...(await configuredServices(context, knownProjects.path(ids['project'] ?? '')))] };
     },
   }),
   route({
@@ -39,7 +39,7 @@ export const SERVICE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/tasks/{task}/services/{service}/log',
-    summary: 'The end of what a service printed',
+    summary: 'The end of a service log',
     answer: ApiServiceLog,
     async run({ task }, { ids }) {
       const stored = await task(ids['task'] ?? '');

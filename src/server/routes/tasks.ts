@@ -1,4 +1,4 @@
-// server/routes/tasks.ts: tasks: the list, one of them, and what can be done with it.
+// server/routes/tasks.ts: list tasks, show one, and act on it.
 import {
   ApiEvents,
   ApiTaskDetail,
@@ -24,7 +24,7 @@ import { startTasks } from '../../agent-run/start.ts';
 import { continueTask, restartTask, sendMessage, stopTask, withdraw } from '../../agent-run/control.ts';
 import { apiEvent } from '../live/live.ts';
 import { Refusal } from './refusal.ts';
-import { route, type Call, type Desk, type Route } from './route.ts';
+import { route, type Call, type Api, type Route } from './route.ts';
 import { taskDetail } from '../live/task-detail.ts';
 
 const idOf = ({ ids }: Pick<Call<unknown>, 'ids'>): string => ids['task'] ?? '';
@@ -33,19 +33,22 @@ export const TASK_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/tasks',
-    summary: 'The list: who needs a person first',
-    query: { project: 'Of this project alone.', q: 'Those whose goal, name, agent or history has all of these words.' },
+    summary: 'List tasks; those that need you come first',
+    query: {
+      project: 'Only tasks of this project.',
+      q: 'Only tasks whose goal, name, agent or history contains all of these words.',
+    },
     answer: ApiTasks,
-    async run({ world, board, seq }, { query }) {
+    async run({ context, taskIndex, seq }, { query }) {
       const at = seq('tasks');
-      await board.look('all');
+      await taskIndex.look('all');
       const project = query.get('project');
       const words = query.get('q');
-      const tasks = board.tasks().filter((task) => project === null || task.project === project);
-      const found = words === null || words.trim() === '' ? null : searchTasks(world, tasks, words);
+      const tasks = taskIndex.tasks().filter((task) => project === null || task.project === project);
+      const found = words === null || words.trim() === '' ? null : searchTasks(context, tasks, words);
       return {
         tasks: found === null ? tasks : tasks.filter(({ id }) => found.has(id)),
-        parallel: (await taskDefaults(world)).parallel,
+        parallel: (await taskDefaults(context)).parallel,
         seq: at,
       };
     },
@@ -53,27 +56,27 @@ export const TASK_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/api/tasks',
-    summary: 'Hand goals to agents',
+    summary: 'Start tasks: give goals to agents',
     body: StartTasks,
     answer: Started,
-    async run(desk, { body }) {
+    async run(api, { body }) {
       const { from, network, services, project, ...request } = body;
-      const world = { ...desk.world, cwd: desk.places.path(project) };
+      const context = { ...api.context, cwd: api.knownProjects.path(project) };
       const goals = request.goals.map(({ text, name, agent }) => ({
         text,
         name: name ?? null,
         ...(agent === undefined ? {} : { agent }),
       }));
-      const made = await startTasks(world, {
+      const made = await startTasks(context, {
         ...request,
         goals,
         interactive: false,
         parallel: null,
         flags: { ...(network === undefined ? {} : { network }), ...(services === undefined ? {} : { services }) },
-        ...(from === undefined ? {} : { from: await desk.task(from) }),
+        ...(from === undefined ? {} : { from: await api.task(from) }),
       });
       return seen(
-        desk,
+        api,
         made.map(({ task }) => task.id),
       );
     },
@@ -83,33 +86,33 @@ export const TASK_ROUTES: readonly Route[] = [
     path: '/api/tasks/{task}',
     summary: 'One task in full',
     answer: ApiTaskDetail,
-    async run({ world, board, task }, call) {
+    async run({ context, taskIndex, task }, call) {
       const id = idOf(call);
-      await board.touch(id);
+      await taskIndex.touch(id);
       const stored = await task(id);
-      const card = board.card(id);
-      if (card === undefined) throw new Refusal(404, 'task.not-found', `There is no task "${id}".`);
-      return taskDetail(world, card, stored);
+      const liveRow = taskIndex.liveRow(id);
+      if (liveRow === undefined) throw new Refusal(404, 'task.not-found', `There is no task "${id}".`);
+      return taskDetail(context, liveRow, stored);
     },
   }),
   route({
     method: 'DELETE',
     path: '/api/tasks/{task}',
-    summary: 'Throw a task, its changes and its branch away',
+    summary: 'Delete a task, its changes and its branch',
     body: RemoveTask,
     answer: Removed,
-    run: ({ world, board, inTurn }, call) =>
+    run: ({ context, taskIndex, inTurn }, call) =>
       inTurn(idOf(call), async () => {
-        const entry = await exactEntry(world, idOf(call));
-        const { freedBytes, branches } = await removeEntry(world, entry, { force: call.body.force });
-        await board.look('all');
+        const entry = await exactEntry(context, idOf(call));
+        const { freedBytes, branches } = await removeEntry(context, entry, { force: call.body.force });
+        await taskIndex.look('all');
         return { freedBytes, branches: [...branches] };
       }),
   }),
   route({
     method: 'GET',
     path: '/api/tasks/{task}/events',
-    summary: 'Its events: the last ones, or those after or before a number',
+    summary: 'Events of a task: the latest, or those after or before a number',
     query: {
       after: 'A sequence number.',
       before: 'A sequence number.',
@@ -126,54 +129,54 @@ export const TASK_ROUTES: readonly Route[] = [
       return { events: events.map(apiEvent), first, last };
     },
   }),
-  action('send', 'Tell the agent something', SendMessage, Sent, async (desk, task, { text }) => ({
-    when: await sendMessage(desk.world, task, text),
+  action('send', 'Send the agent a message', SendMessage, Sent, async (api, task, { text }) => ({
+    when: await sendMessage(api.context, task, text),
   })),
   route({
     method: 'DELETE',
     path: '/api/tasks/{task}/messages/{message}',
-    summary: 'Take back a message that the agent has not had yet',
+    summary: 'Withdraw a message that the agent has not received yet',
     answer: Withdrawn,
-    async run(desk, call) {
-      return { text: withdraw(await desk.task(idOf(call)), call.ids['message'] ?? '') };
+    async run(api, call) {
+      return { text: withdraw(await api.task(idOf(call)), call.ids['message'] ?? '') };
     },
   }),
-  action('stop', 'Stop the agent; what it did so far is kept', StopTask, Stopped, async (_desk, task, { force }) => ({
+  action('stop', 'Stop the agent; what it did so far is kept', StopTask, Stopped, async (_api, task, { force }) => ({
     stopping: await stopTask(task, force),
   })),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/continue',
-    summary: 'Let an agent that stopped, failed or was killed go on where it was',
+    summary: 'Continue an agent that stopped, failed or was killed',
     answer: Sent,
-    async run(desk, call) {
-      const when = await continueTask(desk.world, await desk.task(idOf(call)));
-      await desk.board.touch(idOf(call));
+    async run(api, call) {
+      const when = await continueTask(api.context, await api.task(idOf(call)));
+      await api.taskIndex.touch(idOf(call));
       return { when };
     },
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/restart',
-    summary: 'Give the same goal to a fresh agent; the earlier result is kept',
+    summary: 'Start a new run with the same goal; the earlier result is kept',
     answer: Started,
-    run: (desk, call) =>
-      desk.inTurn(idOf(call), async () => {
-        await restartTask(desk.world, await desk.task(idOf(call)));
-        return seen(desk, [idOf(call)]);
+    run: (api, call) =>
+      api.inTurn(idOf(call), async () => {
+        await restartTask(api.context, await api.task(idOf(call)));
+        return seen(api, [idOf(call)]);
       }),
   }),
   route({
     method: 'POST',
     path: '/api/tasks/{task}/fork',
-    summary: 'Another task that begins with what this one did',
+    summary: 'Start another task from the result of this one',
     body: ForkTask,
     answer: Started,
-    async run(desk, call) {
+    async run(api, call) {
       const { text, name, agent, model } = call.body;
-      const made = await forkTask(desk.world, await desk.task(idOf(call)), { text, name, agent: agent ?? null, model });
+      const made = await forkTask(api.context, await api.task(idOf(call)), { text, name, agent: agent ?? null, model });
       return seen(
-        desk,
+        api,
         made.map(({ task }) => task.id),
       );
     },
@@ -188,8 +191,8 @@ function action<Body extends Schema, Answer extends Schema>(
   body: Body,
   answer: Answer,
   act: (
-    desk: Desk,
-    task: Awaited<ReturnType<Desk['task']>>,
+    api: Api,
+    task: Awaited<ReturnType<Api['task']>>,
     body: Body['_zod']['output'],
   ) => Promise<Answer['_zod']['input']>,
 ): Route {
@@ -199,22 +202,22 @@ function action<Body extends Schema, Answer extends Schema>(
     summary,
     body,
     answer,
-    async run(desk, call) {
-      const done = await act(desk, await desk.task(idOf(call)), call.body as Body['_zod']['output']);
-      await desk.board.touch(idOf(call));
+    async run(api, call) {
+      const done = await act(api, await api.task(idOf(call)), call.body as Body['_zod']['output']);
+      await api.taskIndex.touch(idOf(call));
       return done as never;
     },
   });
 }
 
-/** The list has them before the answer is there. */
-async function seen({ board }: Desk, tasks: string[]): Promise<{ tasks: string[] }> {
-  for (const id of tasks) await board.touch(id);
+/** Adds the tasks to the index before the response is sent. */
+async function seen({ taskIndex }: Api, tasks: string[]): Promise<{ tasks: string[] }> {
+  for (const id of tasks) await taskIndex.touch(id);
   return { tasks };
 }
 
-async function exactEntry(world: Desk['world'], id: string): ReturnType<typeof findEntry> {
-  const entry = await findEntry(world, id);
+async function exactEntry(context: Api['context'], id: string): ReturnType<typeof findEntry> {
+  const entry = await findEntry(context, id);
   if (entry.id === id) return entry;
   throw new Refusal(404, 'task.not-found', `There is no task "${id}".`);
 }

@@ -1,15 +1,15 @@
-// server/sign-in/find-server.ts: a server of the same user that runs already.
-// Invariant: the key is shown to nobody: whoever listens on the port has to prove that they have it, and serve there, before they get it.
+// server/sign-in/find-server.ts: finds a running server of the same user.
+// Invariant: the key is sent only after the program on the port has proved that it knows the key and serves this address.
 import { randomBytes } from 'node:crypto';
 import { nameOf, proofOf, readKey } from './sessions.ts';
 import { serverDir } from '../serve.ts';
-import type { World } from '../../run/host-context.ts';
+import type { HostContext } from '../../run/host-context.ts';
 
-/** A link that lets one browser in; null: nobody of ours serves there. */
-export async function findServer(world: World, port: number): Promise<string | null> {
+/** A sign-in link for one browser; null if no server of this user listens there. */
+export async function findServer(context: HostContext, port: number): Promise<string | null> {
   const address = `127.0.0.1:${port}`;
   const base = `http://${address}`;
-  const key = readKey(serverDir(world));
+  const key = readKey(serverDir(context));
   const question = randomBytes(16).toString('hex');
   try {
     const proof = await fetch(`${base}/api/proof?question=${question}`, { signal: AbortSignal.timeout(WAIT_MS) });
@@ -25,7 +25,7 @@ export async function findServer(world: World, port: number): Promise<string | n
       ? `http://${nameOf(key)}:${port}${path}`
       : null;
   } catch {
-    // Nobody there, or somebody who speaks another language.
+    // Nothing listens there, or another kind of program.
     return null;
   }
 }

@@ -1,8 +1,8 @@
-// server/sign-in/headers.ts: what every answer says to the browser.
+// server/sign-in/headers.ts: the security headers of every response.
 
 /**
- * Nothing but our own files: no inline script, no frame around us, no form, no other host. Styles and scripts come as files;
- * 'wasm-unsafe-eval' is for the highlighter's grammar engine, and lets no text become JavaScript.
+ * Only our own files: no inline script, no framing, no forms, no other host. 'wasm-unsafe-eval' is for the highlighter's WebAssembly
+ * module; it does not let text become JavaScript.
  */
 const POLICY = [
   "default-src 'none'",

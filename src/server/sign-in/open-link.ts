@@ -1,7 +1,7 @@
 // server/sign-in/open-link.ts: a browser opens a link that works once, and gets its session.
-// Invariant: a session is given to a program of the user we run as, under our own name, and to nobody else.
+// Invariant: only a program of the user that runs the server gets a session, and only under the server's own name.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Entry } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 import { sendFile } from '../exchange.ts';
 import { COOKIE, type Address } from './guard.ts';
 import { HEADERS } from './headers.ts';
@@ -9,19 +9,19 @@ import { isOwnUser } from './own-user.ts';
 import { plainPage } from '../page.ts';
 
 export function enter(
-  { entry, address }: { entry: Entry; address: Address },
+  { sessions, address }: { sessions: Sessions; address: Address },
   token: string,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
   const { method, headers, socket } = request;
-  const refuse = (status: number, title: string, text = 'Get a new one with: ags web'): void =>
+  const refuse = (status: number, title: string, text = 'Get a new link: ags web'): void =>
     sendFile(response, plainPage(title, text), status);
-  if (method !== 'GET') return refuse(405, 'A link is opened by a browser.');
-  // A browser that only prepares for what somebody might open has not opened it.
+  if (method !== 'GET') return refuse(405, 'Open this link in a browser.');
+  // A prefetch is not the user opening the link.
   if (String(headers['sec-purpose'] ?? '').includes('prefetch')) return refuse(503, 'This link works once.');
-  if (!entry.isToken(token)) return refuse(403, 'This link has been used, or is too old.');
-  const hereAlone = address.browser.startsWith(entry.name);
+  if (!sessions.isToken(token)) return refuse(403, 'This link was already used, or has expired.');
+  const hereAlone = address.browser.startsWith(sessions.name);
   if (hereAlone && !isOwnUser(socket))
     return refuse(
       403,
@@ -30,10 +30,10 @@ export function enter(
     );
   const to = (location: string, more: Record<string, string> = {}): void =>
     void response.writeHead(303, { ...HEADERS, ...more, 'Cache-Control': 'no-store', Location: location }).end();
-  // Only whoever has a good link is told our name.
+  // Only a valid link reveals the server's own name.
   if (hereAlone && headers.host !== address.browser)
     return to(`${address.scheme}://${address.browser}${request.url ?? ''}`);
-  const session = entry.enter(token) ?? '';
+  const session = sessions.enter(token) ?? '';
   const secure = address.scheme === 'https' ? '; Secure' : '';
   to('/', { 'Set-Cookie': `${COOKIE}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000${secure}` });
 }

@@ -1,9 +1,9 @@
-// server/sign-in/own-user.ts: whose program is at the other end of a connection on this machine: the kernel knows.
-// A link that works once can be read by every user of the machine while it is on the command line of a browser; it is of use to one alone.
+// server/sign-in/own-user.ts: asks the kernel which user owns the other end of a local connection.
+// Every user of the machine can read a sign-in link on the command line of a browser; this check makes it useless to other users.
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 
-/** Of the user we run as, or root, who can read our files anyway. Root's own server is for the users of its machine. */
+/** True for our own user, and for root, who can read our files anyway. A server that runs as root accepts every local user. */
 export function isOwnUser({ remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 }: Socket): boolean {
   const own = process.geteuid?.() ?? 0;
   if (own === 0) return true;
@@ -11,13 +11,13 @@ export function isOwnUser({ remoteAddress = '', remotePort = 0, localAddress = '
   const uids = ['/proc/net/tcp', '/proc/net/tcp6']
     .flatMap((file) => readFileSync(file, 'latin1').split('\n'))
     .map((line) => line.trim().split(/\s+/))
-    // Theirs: it begins where ours ends.
+    // The client's socket: its local address is our remote address.
     .filter(([, begin = '', end = '']) => from.includes(begin) && to.includes(end))
     .map((words) => Number(words[7]));
   return uids.length > 0 && uids.every((uid) => uid === own || uid === 0);
 }
 
-/** As the kernel writes an address: words of four bytes, the last one first. */
+/** An address in the notation of /proc/net/tcp: four-byte words in reversed byte order. */
 function spellings(address: string, port: number): string[] {
   const at = port.toString(16).toUpperCase().padStart(4, '0');
   if (address === '::1') return [`${'0'.repeat(24)}01000000:${at}`];

@@ -1,6 +1,6 @@
-// server/sign-in/sessions.ts: who may come in. A link that works once gives a browser its session; scripts have a key in a file that only its
-// owner can read.
-// Invariant: no secret is in any file but the key; sessions are kept as hashes, so that a restart signs nobody out.
+// server/sign-in/sessions.ts: sessions of browsers and the key for scripts. A link that works once gives a browser its session; the key is
+// in a file that only its owner can read.
+// Invariant: the key is the only secret in a file. Sessions are stored as hashes, so they survive a restart.
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import {
   closeSync,
@@ -16,18 +16,18 @@ import {
 import { join } from 'node:path';
 import { replaceFile } from '../../lib/files.ts';
 
-export interface Entry {
-  /** For a link that works once, and not for long. */
+export interface Sessions {
+  /** Creates a token for a link that works once and expires soon. */
   makeToken(): string;
-  /** It is still good, and stays so. */
+  /** Checks a token without using it up. */
   isToken(token: string): boolean;
-  /** The session, if the token is good. It is not good any more. */
+  /** Uses the token up and returns a session; null if the token is invalid. */
   enter(token: string): string | null;
   isSession(session: string): boolean;
   isKey(key: string): boolean;
-  /** Shows that we have the key, without showing it, to whoever has come to this address of ours. */
+  /** Proves knowledge of the key, without revealing it, to a client that connected to this address. */
   prove(address: string, question: string): string;
-  /** Under which browsers come. */
+  /** The host name that browsers use. */
   readonly name: string;
 }
 
@@ -41,16 +41,16 @@ interface KeptSession {
   readonly atMs: number;
 }
 
-export function openEntry(directory: string, nowMs: () => number): Entry {
+export function openSessions(directory: string, nowMs: () => number): Sessions {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const key = readKey(directory);
   const file = join(directory, 'sessions.json');
   const tokens = new Map<string, number>();
   let known = { state: '', sessions: readSessions(file) };
 
-  /** Another server may have let somebody in. */
+  /** Reads the file again if another server has added a session. */
   function sessions(): readonly KeptSession[] {
-    // Two writes within one tick of the clock have one time, and two numbers.
+    // Two writes within one clock tick have the same time but different inodes.
     const { ino, mtimeMs } = statSync(file, { throwIfNoEntry: false }) ?? { ino: 0, mtimeMs: 0 };
     const state = `${ino} ${mtimeMs}`;
     if (state !== known.state) known = { state, sessions: readSessions(file) };
@@ -86,7 +86,7 @@ export function openEntry(directory: string, nowMs: () => number): Entry {
   };
 }
 
-/** Made once; whoever comes second takes the first one's. */
+/** The key is created once; a second server that starts at the same time uses the first one's. */
 export function readKey(directory: string): string {
   const file = join(directory, 'key');
   const read = (): string | null => {
@@ -115,15 +115,15 @@ export function readKey(directory: string): string {
   return read() ?? '';
 }
 
-/** The address is part of it: a question that somebody hands on to us gets an answer which is not the one they need. */
+/** The address is part of the proof, so an attacker who relays our challenge to a real server gets an answer for another address. */
 export function proofOf(key: string, address: string, question: string): string {
   return createHmac('sha256', key).update(`ags serves ${address}: ${question}`).digest('hex');
 }
 
 /**
- * A cookie is sent to every port of the name it was set under, and a page can send the browser to any name that leads to this machine:
- * so that what an agent publishes at another port is never sent the session, it must not know the name. Every browser takes what ends
- * in .localhost for this machine, and each such name for another site.
+ * Browsers send a cookie to every port of the host name that set it, and a page can redirect to any name that resolves to this machine.
+ * A server that an agent starts on another port must never receive the session, so the host name contains a hash of the key. Browsers
+ * resolve every name below .localhost to this machine, and treat each as a separate site.
  */
 export function nameOf(key: string): string {
   return `ags-${createHmac('sha256', key).update('name').digest('hex').slice(0, 20)}.localhost`;
@@ -134,7 +134,7 @@ function readSessions(file: string): KeptSession[] {
     const { sessions } = JSON.parse(readFileSync(file, 'utf8')) as { sessions: KeptSession[] };
     return sessions.filter(({ hash, atMs }) => typeof hash === 'string' && typeof atMs === 'number');
   } catch {
-    // None yet, or damaged: everybody enters again.
+    // No file yet, or a damaged one: every browser signs in again.
     return [];
   }
 }

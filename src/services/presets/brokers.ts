@@ -25,7 +25,7 @@ export const rabbitmq: ServicePreset = {
     install: 'apt-get install rabbitmq-server',
     image: 'rabbitmq',
     ports: [5672],
-    // The wrappers of distributions want to be root or their own user.
+    // The wrapper scripts of distributions insist on running as root or as their own user.
     run: `export HOME="$DATA" RABBITMQ_MNESIA_BASE="$DATA/mnesia" RABBITMQ_LOG_BASE=/tmp RABBITMQ_LOGS=- RABBITMQ_NODENAME=rabbit@localhost \\
   RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT="$PORT" RABBITMQ_ENABLED_PLUGINS_FILE=/tmp/plugins RABBITMQ_PID_FILE=/tmp/pid \\
   ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_CONFIG_FILE=/tmp/rabbitmq
@@ -47,7 +47,7 @@ export const redpanda: ServicePreset = plain({
   title: 'Redpanda (speaks Kafka)',
   programs: [['redpanda']],
   places: ['/opt/redpanda/bin'],
-  install: 'Redpanda is no package of Debian: see docs.redpanda.com',
+  install: 'Redpanda is not packaged in Debian: see docs.redpanda.com',
   image: 'redpandadata/redpanda',
   ports: [9092],
   run: `printf 'redpanda:\\n  data_directory: %s\\n  developer_mode: true\\n  kafka_api: [{address: 127.0.0.1, port: %s}]\\n' "$DATA" "$PORT" > /tmp/redpanda.yaml

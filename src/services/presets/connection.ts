@@ -1,4 +1,4 @@
-// services/presets/connection.ts: what whoever uses a service is told of it: where it is, and variables. Pure.
+// services/presets/connection.ts: what clients of a service get: its address and environment variables. Pure.
 import type { ServiceConfig } from '../../protocol/service.ts';
 import type { Connection, ServicePreset } from './preset.ts';
 
@@ -25,10 +25,10 @@ export interface Described {
   readonly to: Connection;
 }
 
-/** Of all services: the usual names for the first of a kind, <NAME>_URL for each, and what was asked for. */
+/** Variables of all services: the usual names for the first of a kind, <NAME>_URL for each, and the configured ones. */
 export function environmentOf(services: readonly Described[]): Record<string, string> {
   const env: Record<string, string> = {};
-  // From the last to the first, so that the first of a kind has the last word.
+  // In reverse order, so that the first of a kind overwrites the others.
   for (const { preset, to } of services.toReversed()) Object.assign(env, preset?.env(to));
   for (const { service, preset, to } of services) env[`${variableName(service.name)}_URL`] = urlOf(to, preset);
   for (const { service, preset, to } of services)

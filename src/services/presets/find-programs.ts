@@ -1,16 +1,16 @@
-// services/presets/find-programs.ts: where the programs of a service are on this machine.
+// services/presets/find-programs.ts: finds the programs of a service on this machine.
 import { accessSync, constants, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { ServicePreset } from './preset.ts';
 
 export interface FoundPrograms {
-  /** Directories for PATH, those of the service first. */
+  /** Directories for PATH, starting with those of the service. */
   readonly path: readonly string[];
-  /** Changes when another program is installed. */
+  /** Changes when another version of a program is installed. */
   readonly stamps: readonly string[];
 }
 
-/** The names that are missing, or where all are. `version`: in one of the directories whose name has it. */
+/** Returns the missing names, or where the programs are. With `version`, only directories with that version in their name count. */
 export function findPrograms(
   preset: Pick<ServicePreset, 'programs' | 'places'>,
   pathVariable: string,
@@ -19,7 +19,7 @@ export function findPrograms(
   const usual = pathVariable.split(':').filter((dir) => dir.startsWith('/'));
   const own = preset.places.flatMap((place) => expand(place, version));
   const anywhere = [...own, ...usual];
-  // The server is of the version that was asked for, or is not there; its tools may be of another one.
+  // The server must have exactly the requested version; its tools may have another one.
   const exact = version !== null && preset.places.some((place) => place.includes('*'));
   const found = preset.programs.map((names, i) => findFirst(names, exact && i === 0 ? own : anywhere));
   const missing = preset.programs.filter((_, i) => found[i] === null);
@@ -46,7 +46,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** The highest version first. */
+/** Highest version first. */
 function expand(place: string, version: string | null): string[] {
   const parts = place.split('/');
   const star = parts.findIndex((part) => part.includes('*'));

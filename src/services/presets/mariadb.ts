@@ -1,4 +1,4 @@
-// services/presets/mariadb.ts: MariaDB, which also stands for MySQL.
+// services/presets/mariadb.ts: MariaDB, which is also used for MySQL.
 import { credentials, type ServicePreset } from './preset.ts';
 
 const server = `$(command -v mariadbd || command -v mysqld)`;
@@ -27,7 +27,7 @@ export const mariadb: ServicePreset = {
   --pid-file=/tmp/mariadb.pid --skip-name-resolve --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-buffer-pool-size=64M \\
   --innodb-log-file-size=16M --innodb-flush-method=fsync --innodb-use-native-aio=0 --performance-schema=0 --sync-binlog=0`,
   ready: `$(command -v mariadb-admin || command -v mysqladmin) --no-defaults --socket=/tmp/mariadb.sock --silent ping > /dev/null 2>&1`,
-  // Names are checked when the configuration is read; of the password, quotes are doubled.
+  // Names are validated with the configuration; quotes and backslashes in the password are escaped here.
   prepare: `password=$(printf '%s' "$SERVICE_PASSWORD" | sed "s/[\\\\\\\\']/\\\\\\\\&/g")
 ${local} -u root <<END
 CREATE DATABASE IF NOT EXISTS \\\`$SERVICE_DATABASE\\\`;

@@ -1,4 +1,4 @@
-// services/presets/plain.ts: a service that needs no preparation: one program, one port that accepts when it is ready.
+// services/presets/plain.ts: a service that needs no preparation: one program, ready when its port accepts connections.
 import type { Connection, ServicePreset } from './preset.ts';
 
 export function plain(
@@ -6,7 +6,7 @@ export function plain(
     ServicePreset,
     'name' | 'title' | 'programs' | 'places' | 'install' | 'image' | 'ports' | 'run' | 'url' | 'tried'
   > & {
-    /** That holds its URL. */
+    /** The variable that holds its URL. */
     readonly variable: string;
   },
 ): ServicePreset {

@@ -1,5 +1,4 @@
-// services/presets/postgres.ts: PostgreSQL. Data of a task may be lost in a power cut (nothing is waited for on the disk), never when a
-// process is killed.
+// services/presets/postgres.ts: PostgreSQL. Data survives a killed process, but not a power failure, because fsync is off.
 import { credentials, type ServicePreset } from './preset.ts';
 
 export const postgres: ServicePreset = {
@@ -14,7 +13,7 @@ export const postgres: ServicePreset = {
   user: 'app',
   password: 'app',
   database: 'app',
-  // A small segment is copied sooner when it is first written to. C.UTF-8 is what sorts alike everywhere.
+  // Small segments make the first copy-on-write cheaper. C.UTF-8 sorts the same way on every machine.
   init: `printf '%s\\n' "$SERVICE_PASSWORD" > /tmp/password
 for locale in C.UTF-8 C; do
   initdb -D "$DATA/pg" -U "$SERVICE_USER" --pwfile=/tmp/password --auth-local=trust --auth-host=scram-sha-256 \\
@@ -23,7 +22,7 @@ for locale in C.UTF-8 C; do
 done
 rm -f /tmp/password
 test -d "$DATA/pg" || { cat /tmp/initdb; exit 1; }`,
-  // It would say so itself, in words that help nobody who has not heard of it before.
+  // PostgreSQL's own message about a version mismatch does not say what to do.
   run: `has=$(head -c 9 "$DATA/pg/PG_VERSION") is=$(postgres --version)
 case "$is" in *" $has" | *" $has"[!0-9]*) ;; *)
   echo "ags: its data is of PostgreSQL $has and needs PostgreSQL $has; this is $is (with new data: ags restart)" >&2; exit 1;; esac

@@ -1,44 +1,44 @@
-// services/presets/preset.ts: what ags knows of a service: how it is found, filled, started, asked and connected to. Data and texts for `sh`.
+// services/presets/preset.ts: a service that ags knows: how to find, initialise, start, check and connect to it. Data and `sh` scripts.
 //
-// All of it runs inside the service's own sandbox, with these variables: DATA (its only writable directory that lasts), PORT,
-// SERVICE_USER, SERVICE_PASSWORD, SERVICE_DATABASE. No value is ever put into a text.
-// Invariant: a service listens on 127.0.0.1 of its own network and nowhere else, and keeps everything it has below $DATA.
+// All scripts run inside the service's own sandbox, with these variables: DATA (its only persistent directory), PORT, SERVICE_USER,
+// SERVICE_PASSWORD, SERVICE_DATABASE. No value is ever inserted into the text of a script.
+// Invariant: a service listens only on 127.0.0.1 of its own network, and stores everything below $DATA.
 
 export interface ServicePreset {
   readonly name: string;
   readonly title: string;
-  /** Services of one kind share the variables that only the first of them has, such as DATABASE_URL. */
+  /** Services of one kind share variables such as DATABASE_URL; the first of them gets these. */
   readonly kind: string;
-  /** Programs that it cannot do without; of each line the first that is there. */
+  /** Required programs; each entry lists alternatives, and the first one found is used. */
   readonly programs: readonly (readonly string[])[];
-  /** Where they are looked for beside PATH; `*` stands for a version, the highest first. */
+  /** Directories searched besides PATH; `*` stands for a version, highest first. */
   readonly places: readonly string[];
   readonly install: string;
-  /** For containers. */
+  /** The image to use in containers. */
   readonly image: string;
-  /** The first is the one that `port` changes. */
+  /** `port` in the configuration changes the first one. */
   readonly ports: readonly number[];
-  /** Who may do what in it; null: it knows no users, or no databases. */
+  /** Default user; null: the service has no users (likewise for the database). */
   readonly user: string | null;
   readonly password: string | null;
   readonly database: string | null;
-  /** Before it first runs; null: nothing needs to be done. */
+  /** Runs before the first start; null: not needed. */
   readonly init: string | null;
   readonly run: string;
-  /** One try; succeeds when it answers. null: when its first port accepts. */
+  /** One check that succeeds when the service answers. null: ready when its first port accepts connections. */
   readonly ready: string | null;
-  /** Once, when it first answers. */
+  /** Runs once, when the service first answers. */
   readonly prepare: string | null;
-  /** The signal that ends it in good order, and with exit code 0. */
+  /** The signal for a clean shutdown with exit code 0. */
   readonly stop: 'INT' | 'TERM';
-  /** In $DATA of one that has ended: prints the version that the data is of. null: it does not say. */
+  /** Runs in $DATA of a stopped service and prints the version that wrote the data. null: the data does not tell. */
   readonly dataVersion: string | null;
-  /** By the ending of a seed file: what takes it, as "$1". */
+  /** Commands that load a seed file ("$1"), by file extension. */
   readonly seeds: Readonly<Record<string, string>>;
   url(to: Connection): string;
-  /** Of the first of its kind. */
+  /** Variables for the first service of its kind. */
   env(to: Connection): Readonly<Record<string, string>>;
-  /** What opens it, from the sandbox of the task. */
+  /** A client command that works in the task's sandbox. */
   client(to: Connection): readonly string[] | null;
   /** Whether the tests of ags run it. */
   readonly tried: boolean;
@@ -47,14 +47,14 @@ export interface ServicePreset {
 export interface Connection {
   readonly host: string;
   readonly port: number;
-  /** All of its ports, in the order of the preset. */
+  /** All ports, in the preset's order. */
   readonly ports: readonly number[];
   readonly user: string;
   readonly password: string;
   readonly database: string;
 }
 
-/** "user:password@", or nothing. */
+/** "user:password@", or an empty string. */
 export function credentials({ user, password }: Connection): string {
   if (user === '' && password === '') return '';
   return `${encodeURIComponent(user)}:${encodeURIComponent(password)}@`;

@@ -1,4 +1,4 @@
-// services/presets/presets.ts: the services that ags knows, by name.
+// services/presets/presets.ts: the known services, by name.
 import type { ServicePresetName } from '../../protocol/service.ts';
 import { nats, rabbitmq, redpanda } from './brokers.ts';
 import { mariadb } from './mariadb.ts';

@@ -1,4 +1,4 @@
-// services/presets/redis.ts: Redis and Valkey. What was written is in the log of the data directory at once, so that it outlives the process.
+// services/presets/redis.ts: Redis and Valkey. Every write goes to the append-only file at once, so data survives a killed process.
 import { credentials, type ServicePreset } from './preset.ts';
 
 function redisLike(name: 'redis' | 'valkey', title: string): ServicePreset {
@@ -23,12 +23,12 @@ function redisLike(name: 'redis' | 'valkey', title: string): ServicePreset {
     init: null,
     run: `exec ${tool('server')} --bind 127.0.0.1 --port "$PORT" --dir "$DATA" --daemonize no --save '' --appendonly yes \\
   --appendfsync no --protected-mode no --requirepass "$SERVICE_PASSWORD"`,
-    // While it loads its data, it answers that it does so.
+    // While it loads its data, the server answers with another message.
     ready: `test "$(${client} ping 2> /dev/null)" = PONG`,
     prepare: null,
     stop: 'TERM',
     dataVersion: `head -c 99 appendonlydir/*.base.rdb | grep -ao 'redis-ver.[0-9.]*' | grep -o '[0-9.]*$'`,
-    // It has no exit code for a command that failed.
+    // redis-cli exits with 0 even if a command failed.
     seeds: {
       '.redis': `said=$(${client} < "$1"); printf '%s\\n' "$said" | grep -E '^(ERR|WRONGTYPE|NOAUTH|\\(error\\))' && exit 1 || true`,
     },

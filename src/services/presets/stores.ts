@@ -1,4 +1,4 @@
-// services/presets/stores.ts: caches, stores for objects, documents, search and vectors, and a mail server that keeps what it gets.
+// services/presets/stores.ts: caches; stores for objects, documents, search and vectors; and a mail server that keeps what it receives.
 import { credentials, type ServicePreset } from './preset.ts';
 import { plain } from './plain.ts';
 
@@ -8,7 +8,7 @@ export const minio: ServicePreset = {
     title: 'MinIO (speaks S3)',
     programs: [['minio']],
     places: [],
-    install: 'MinIO is no package of Debian: see min.io',
+    install: 'MinIO is not packaged in Debian: see min.io',
     image: 'minio/minio',
     ports: [9000],
     run: `MINIO_ROOT_USER="$SERVICE_USER" MINIO_ROOT_PASSWORD="$SERVICE_PASSWORD" exec minio server --quiet --address "127.0.0.1:$PORT" --console-address 127.0.0.1:9001 "$DATA"`,
@@ -50,7 +50,7 @@ export const mongodb: ServicePreset = {
     title: 'MongoDB',
     programs: [['mongod']],
     places: [],
-    install: 'MongoDB is no package of Debian: see mongodb.com',
+    install: 'MongoDB is not packaged in Debian: see mongodb.com',
     image: 'mongo',
     ports: [27017],
     run: `mkdir -p "$DATA/db"; exec mongod --dbpath "$DATA/db" --bind_ip 127.0.0.1 --port "$PORT" --unixSocketPrefix /tmp`,
@@ -69,7 +69,7 @@ function searchEngine(name: 'elasticsearch' | 'opensearch', title: string, image
     title,
     programs: [[name]],
     places: [`/usr/share/${name}/bin`],
-    install: `${title} is no package of Debian: see ${site}`,
+    install: `${title} is not packaged in Debian: see ${site}`,
     image,
     ports: [9200],
     run: `export ES_JAVA_OPTS='-Xms256m -Xmx256m' OPENSEARCH_JAVA_OPTS='-Xms256m -Xmx256m'
@@ -88,7 +88,7 @@ export const qdrant: ServicePreset = plain({
   title: 'Qdrant',
   programs: [['qdrant']],
   places: [],
-  install: 'Qdrant is no package of Debian: see qdrant.tech',
+  install: 'Qdrant is not packaged in Debian: see qdrant.tech',
   image: 'qdrant/qdrant',
   ports: [6333],
   run: `cd "$DATA" && QDRANT__SERVICE__HOST=127.0.0.1 QDRANT__SERVICE__HTTP_PORT="$PORT" QDRANT__STORAGE__STORAGE_PATH="$DATA/storage" exec qdrant --disable-telemetry`,
@@ -103,7 +103,7 @@ export const mailpit: ServicePreset = {
     title: 'Mailpit',
     programs: [['mailpit']],
     places: [],
-    install: 'Mailpit is no package of Debian: see mailpit.axllent.org',
+    install: 'Mailpit is not packaged in Debian: see mailpit.axllent.org',
     image: 'axllent/mailpit',
     ports: [1025, 8025],
     run: `exec mailpit --smtp "127.0.0.1:$PORT" --listen 127.0.0.1:8025 --database "$DATA/mail.db" --disable-version-check`,

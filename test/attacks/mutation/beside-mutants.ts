@@ -1,24 +1,21 @@
-// test/attacks/mutation/beside-mutants.ts: takes each protection out of single parts of what stands beside a sandbox, one at a time, and shows that an
-// attempt against that part then succeeds: the cache of images, the door to an engine inside and its answers, the seeds of services.
-// What an engine or a service can do is in engine-mutation.test.ts and service-mutation.test.ts.
-import { BESIDE_PARTS } from './engine-parts.ts';
-import { IMAGE_PARTS } from './image-parts.ts';
-import type { Piece } from './mutated-source.ts';
-import { tryParts, type PartMutant } from './parts.ts';
+// test/attacks/mutation/beside-mutants.ts: the protections of what stands beside a sandbox, what the source is without each of them, and which attempt of
+// image-parts.ts or engine-parts.ts should miss it.
+import type { BESIDE_PARTS } from './engine-parts.ts';
+import type { IMAGE_PARTS } from './image-parts.ts';
+import { mutantsOf } from './parts.ts';
 
-const PARTS = { ...IMAGE_PARTS, ...BESIDE_PARTS } as const;
-type Mutant = PartMutant<keyof typeof PARTS>;
+const { one, off } = mutantsOf<keyof typeof IMAGE_PARTS | keyof typeof BESIDE_PARTS>();
 
-const one = (by: Mutant['by'], name: string, ...pieces: readonly Piece[]): Mutant => ({ name, by, pieces });
-const off = (by: Mutant['by'], file: string, name: string, from: string, to = ''): Mutant =>
-  one(by, name, [file, from, to]);
-
-const [QUESTION, CACHE, STORE] = ['registry/question.ts', 'registry/cache.ts', 'registry/store.ts'];
-const UPSTREAM = 'registry/upstream.ts';
+const [QUESTION, CACHE, STORE] = [
+  'nested-docker/image-cache/request.ts',
+  'nested-docker/image-cache/cache.ts',
+  'nested-docker/image-cache/store.ts',
+];
+const UPSTREAM = 'nested-docker/image-cache/upstream.ts';
 
 // One line for each, however long: it is read as a table.
 // oxfmt-ignore
-const MUTANTS: readonly Mutant[] = [
+export const BESIDE_MUTANTS = [
   off('questions', QUESTION, 'nothing can be put in', "if (method !== 'GET' && method !== 'HEAD')", "if (method === '')"),
   off('questions', QUESTION, 'addresses without passwords', '[a-z0-9.-]+(?::\\d{1,5})?))?', '[a-z0-9.:@-]+(?::\\d{1,5})?))?'),
   off('questions', QUESTION, 'names of images are plain', '([a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*)', '([a-z0-9./_-]+)'),
@@ -34,7 +31,7 @@ const MUTANTS: readonly Mutant[] = [
   off('images', CACHE, 'manifests have an end', 'readBytes(from, MOST_MANIFEST)', 'readBytes(from, 2 ** 40)'),
   off('images', CACHE, 'a layer is of its image', 'return `${origin}/${question.repository}`;', "return origin.slice(0, 0) + question.kind;"),
   off('images', CACHE, 'the registry has it for that image too', 'if (head.statusCode !== 200) return null;\n    await store.learn'  , 'await store.learn'),
-  one('images', 'other registries prove nothing', [CACHE, 'store.part(visit.origin, digest)', "store.part('', digest)"], [CACHE, '[placeOf(visit), visit.origin]', "[placeOf(visit), '']"]),
+  one('images', 'other registries prove nothing', [CACHE, 'store.part(connection.origin, digest)', "store.part('', digest)"], [CACHE, '[placeOf(connection), connection.origin]', "[placeOf(connection), '']"]),
   off('keeping', CACHE, 'a tag is asked for again', 'return age >= 0 && age < TAG_MS;', 'return age >= 0;'),
   off('keeping', CACHE, 'whatever the clock says', 'return age >= 0 && age < TAG_MS;', 'return age < TAG_MS;'),
   off('keeping', CACHE, 'few notes of a tag', 'return MANIFEST_TYPES.filter((type) => said.includes(type));', 'return said;'),
@@ -47,14 +44,12 @@ const MUTANTS: readonly Mutant[] = [
   off('registries', UPSTREAM, 'no password', '!/^bearer /i.test(challenge) || '),
   off('registries', UPSTREAM, 'TLS wherever it leads', " || (next.protocol !== 'https:' && next.origin !== first.origin)"),
   off('registries', UPSTREAM, 'not for ever', 'const MOST_REDIRECTS = 5;', 'const MOST_REDIRECTS = 50;'),
-  off('answers', 'tasks/inner-ask.ts', 'answers of an engine have an end', 'if (text.length > MOST_CHARACTERS) throw', 'if (text.length < 0) throw'),
-  off('answers', 'tasks/inner-ask.ts', 'words of an engine are shown, not obeyed', "visible((typeof message === 'string' ? message : text).slice(0, 500))", "(typeof message === 'string' ? message : text).slice(0, 500)"),
-  off('answers', 'tasks/inner-ask.ts', 'words of an engine have an end', '.slice(0, 500)'),
-  off('crowds', 'tasks/inner-docker.ts', 'so many come to an engine', 'if (led.size >= MOST_OPEN)', 'if (led.size < 0)'),
-  off('seeds', 'tasks/service-seed.ts', 'no hidden file is a seed', "if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))", "if (path === '')"),
-  off('seeds', 'tasks/service-seed.ts', 'seeds have an end', "readBelow(root, path.split('/'), MOST_BYTES)", "readBelow(root, path.split('/'), 2 ** 40)"),
+  off('answers', 'nested-docker/ask-engine.ts', 'answers of an engine have an end', 'if (text.length > MOST_CHARACTERS) throw', 'if (text.length < 0) throw'),
+  off('answers', 'nested-docker/ask-engine.ts', 'words of an engine are shown, not obeyed', "visible((typeof message === 'string' ? message : text).slice(0, 500))", "(typeof message === 'string' ? message : text).slice(0, 500)"),
+  off('answers', 'nested-docker/ask-engine.ts', 'words of an engine have an end', '.slice(0, 500)'),
+  off('crowds', 'nested-docker/nested-docker.ts', 'so many come to an engine', 'if (led.size >= MOST_OPEN)', 'if (led.size < 0)'),
+  off('seeds', 'workspace/seed-files.ts', 'no hidden file is a seed', "if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))", "if (path === '')"),
+  off('seeds', 'workspace/seed-files.ts', 'seeds have an end', "readBelow(root, path.split('/'), MOST_BYTES)", "readBelow(root, path.split('/'), 2 ** 40)"),
   one('seeds', 'no seed is a link', ['lib/descend.ts', 'O_RDONLY | O_NOFOLLOW | O_NONBLOCK', 'O_RDONLY | O_NONBLOCK']),
   one('seeds', 'no seed is behind one', ['lib/descend.ts', 'const PIN = O_PATH | O_DIRECTORY | O_NOFOLLOW;', 'const PIN = O_PATH | O_DIRECTORY;']),
 ];
-
-tryParts(PARTS, MUTANTS);

@@ -7,10 +7,10 @@ import type { SandboxSpec } from '../../../src/protocol/spec.ts';
 import { nativeOptions } from '../../../src/run/native-options.ts';
 import { OFFLINE } from '../../../src/run/network/plan-network.ts';
 import { containerOptions } from '../../../src/run/open-backend.ts';
-import { createRun } from '../../../src/run/plan-run.ts';
+import { createRun } from '../../../src/run/create-run.ts';
 import { giveTo, type Machine } from '../../harness.ts';
 import { makeHome, newTask, planFor, same } from './mutant.ts';
-import { worldOf } from '../own-context.ts';
+import { contextOf } from '../own-context.ts';
 
 type Args = readonly string[];
 
@@ -54,16 +54,16 @@ export async function runContainerMutant(
 ): Promise<Outcome> {
   Object.assign(current, { mutation, letGo: how.letGo, seen: null });
   makeHome(machine);
-  const world = worldOf(machine);
-  const plan = await planFor(world, { backend: 'docker', limits: { time: '60s', processes: '200', ...how.limits } });
+  const context = contextOf(machine);
+  const plan = await planFor(context, { backend: 'docker', limits: { time: '60s', processes: '200', ...how.limits } });
   const paths = newTask(machine);
-  const planned = await createRun(world, { ...plan, network: OFFLINE }, paths, 'mutant');
-  const joined: SandboxSpec = { ...planned, network: { kind: 'gateway', doors: [], reach: false } };
+  const planned = await createRun(context, { ...plan, network: OFFLINE }, paths, 'mutant');
+  const joined: SandboxSpec = { ...planned, network: { kind: 'gateway', listeners: [], reach: false } };
   const spec = (mutation.spec ?? same)(how.joined === true ? joined : planned);
   const name = `ags-mutant-${process.pid}-${process.hrtime.bigint()}`;
-  const native = await nativeOptions(world, plan, spec, paths.runDir, name, { files: [], prefix: [], env: {} });
+  const native = await nativeOptions(context, plan, spec, paths.runDir, name, { files: [], prefix: [], env: {} });
   if (plan.host.engine === null) throw new Error('there is no engine');
-  const options = await containerOptions(world, native, plan.host.engine, plan.host.programs.perl, spec, name);
+  const options = await containerOptions(context, native, plan.host.engine, plan.host.programs.perl, spec, name);
   // Root plays the user here, so what the user would have made must become the user's.
   if (machine.caller !== 'root') giveTo(join(machine.home, '.local/state'), machine.uid);
   mkdirSync(paths.root, { recursive: true });
@@ -71,7 +71,7 @@ export async function runContainerMutant(
   writeFileSync(inFile, input);
   const [stdin, stdout] = [openSync(inFile, 'r'), openSync(outFile, 'w')];
   try {
-    const backend = (await mutable()).createDocker(options);
+    const backend = (await mutable()).createContainer(options);
     const sandbox = await backend.start(spec, command, { stdin, stdout, stderr: stdout, terminal: null });
     await sandbox.done;
   } finally {
@@ -87,16 +87,16 @@ const loaded: { docker?: typeof import('../../../src/sandbox/container/container
 async function mutable(): Promise<typeof import('../../../src/sandbox/container/container.ts')> {
   if (loaded.docker !== undefined) return loaded.docker;
   vi.resetModules();
-  vi.doMock('../../../src/sandbox/container/container-args.ts', async (original) => {
-    const real = await original<typeof import('../../../src/sandbox/container/container-args.ts')>();
+  vi.doMock(import('../../../src/sandbox/container/container-args.ts'), async (original) => {
+    const real = await original();
     return {
       ...real,
-      agentArgs: (input: never) => (current.mutation.agent ?? same)(real.agentArgs(input)),
-      holderArgs: (input: never) => (current.mutation.holder ?? same)(real.holderArgs(input)),
+      agentArgs: (...given) => [...(current.mutation.agent ?? same)(real.agentArgs(...given))],
+      pauseArgs: (...given) => [...(current.mutation.holder ?? same)(real.pauseArgs(...given))],
     };
   });
-  vi.doMock('../../../src/sandbox/container/protection.ts', async (original) => {
-    const real = await original<typeof import('../../../src/sandbox/container/protection.ts')>();
+  vi.doMock(import('../../../src/sandbox/container/protection.ts'), async (original) => {
+    const real = await original();
     return {
       ...real,
       unprotectedBy: (...args: Parameters<typeof real.unprotectedBy>) => {
@@ -106,8 +106,8 @@ async function mutable(): Promise<typeof import('../../../src/sandbox/container/
       },
     };
   });
-  vi.doMock('../../../src/sandbox/io/processes.ts', async (original) => {
-    const real = await original<typeof import('../../../src/sandbox/io/processes.ts')>();
+  vi.doMock(import('../../../src/sandbox/io/processes.ts'), async (original) => {
+    const real = await original();
     return {
       ...real,
       isFiltered: (pid: number) => {
@@ -159,12 +159,4 @@ function insteadOf(
   }
   if (!found) throw new Error(`there is no ${option} to change`);
   return changed;
-}
-
-/** Of the first process inside: a line of its program less. */
-export function withoutLine(args: Args, line: string): Args {
-  const at = args.indexOf('-e') + 1;
-  const script = args[at] ?? '';
-  if (!script.includes(line)) throw new Error(`there is no ${line} in its program`);
-  return args.with(at, script.replace(line, ''));
 }

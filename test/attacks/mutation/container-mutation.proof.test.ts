@@ -13,12 +13,12 @@ import { HAS_ENGINE } from '../../conformance/engine.ts';
 import { CALLERS, createMachine, type Machine } from '../../harness.ts';
 import {
   runContainerMutant,
-  withoutLine,
   withoutOption,
   withValue,
   type ContainerMutation,
   type ContainerRun,
 } from './container-mutant.ts';
+import { changedProgram, GATE_STEPS } from './perl-steps.ts';
 import { createVictims, type Victims } from '../victims.ts';
 
 interface Protection extends ContainerMutation {
@@ -56,16 +56,18 @@ const put = (option: string, from: RegExp, to: string): Change => {
 const add =
   (...more: readonly string[]): Change =>
   ([run = '', ...args]) => [run, ...more, ...args];
-const line =
-  (text: string): Change =>
-  (args) =>
-    withoutLine(args, text);
+const skip =
+  (step: keyof typeof GATE_STEPS): Change =>
+  (args) => {
+    const at = args.indexOf('-e') + 1;
+    return args.with(at, changedProgram(args[at] ?? '', GATE_STEPS[step]));
+  };
 const writable = (place: string): Change => put('--mount', new RegExp(`(?<=,dst=${place}),readonly`), '');
 /** Settings of a network are refused in one that others have as well. */
 const ofTheHost = all(drop('--sysctl'), drop('--hostname'), drop('--dns'), put('--network', /none/, 'host'));
 
-const NO_FILTER = line("syscall($prctl, 22, 2, $program, 0, 0) == 0 or refuse('take the filter');\n");
-const NO_GIVING_UP = line("syscall($prctl, 38, 1, 0, 0, 0) == 0 or refuse('give privileges up');\n");
+const NO_FILTER = skip('take the filter');
+const NO_GIVING_UP = skip('give privileges up');
 
 const PROTECTIONS: readonly Protection[] = [
   {
@@ -85,14 +87,14 @@ const PROTECTIONS: readonly Protection[] = [
     agent: all(drop('--security-opt'), NO_FILTER, NO_GIVING_UP),
     behind: { agent: all(NO_FILTER, NO_GIVING_UP) },
     by: 'fs-setuid-program',
-    seen: 'it could get privileges anew',
+    seen: 'it could gain new privileges',
   },
   {
     name: 'no new privileges, of the first process',
     agent: all(drop('--security-opt'), NO_FILTER, NO_GIVING_UP),
     behind: { agent: all(drop('--security-opt'), NO_FILTER) },
     by: 'fs-new-privileges',
-    seen: 'it could get privileges anew',
+    seen: 'it could gain new privileges',
   },
   { name: 'the filter of system calls', agent: NO_FILTER, by: 'net-socket-families', seen: null },
   {
@@ -152,7 +154,7 @@ const PROTECTIONS: readonly Protection[] = [
     by: 'net-low-ports',
     seen: null,
   },
-  { name: 'an identity', agent: drop('--user'), by: 'kernel-become-root', seen: 'it ran as somebody else' },
+  { name: 'an identity', agent: drop('--user'), by: 'kernel-become-root', seen: 'it ran as another user' },
   {
     name: 'no further groups',
     agent: add('--group-add', '0'),
@@ -233,13 +235,13 @@ const PROTECTIONS: readonly Protection[] = [
   },
   {
     name: 'a first process that nobody may look into',
-    agent: line("syscall($prctl, 4, 0, 0, 0, 0) == 0 or refuse('close this process');\n"),
+    agent: skip('close this process'),
     by: 'kernel-init-memory',
     seen: null,
   },
   {
     name: 'a list of variables',
-    agent: line('%ENV = map { split /=/, $_, 2 } split /\\0/, $env;\n'),
+    agent: skip('set the variables'),
     by: 'cred-variables',
     seen: null,
   },
@@ -348,7 +350,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
       throw new Error('not readable');
     };
     const run = runContainerMutant(machine, { meanwhile }, { letGo: false }, ['echo', 'ran'], '');
-    await expect(run).rejects.toThrow('what it had given up could not be read (not readable)');
+    await expect(run).rejects.toThrow('its protection could not be read (not readable)');
   });
 
   test('is told nothing that is not taken out here, or is no protection', () => {

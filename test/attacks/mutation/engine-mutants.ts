@@ -12,8 +12,9 @@ export interface EngineMutant {
   readonly pieces: readonly Piece[];
 }
 
-const ARGS = 'sandbox/inner-args.ts';
-const SCRIPTS = 'sandbox/inner-scripts.ts';
+const ARGS = 'sandbox/nested/engine-args.ts';
+const SCRIPTS = 'sandbox/perl/user-namespace-helper.pl';
+const BROKER = 'sandbox/perl/nested-broker.pl';
 const one = (name: string, by: string, finds: RegExp, ...pieces: readonly Piece[]): EngineMutant => ({
   name,
   by,
@@ -23,7 +24,7 @@ const one = (name: string, by: string, finds: RegExp, ...pieces: readonly Piece[
 const args = (from: string, to = ''): Piece => [ARGS, from, to];
 const script = (from: string, to = ''): Piece => [SCRIPTS, from, to];
 
-/** One thing more is shown to the engine: what engine-mutation.test.ts has put there. */
+/** One thing more is shown to the engine: what engine-mutation.proof.test.ts has put there. */
 const beside = (from: string, to: string): Piece => {
   const meeting = '    ...bindArgs(ENGINE_KINDS.docker, input.meeting, INNER_MEETING, false),\n';
   return args(
@@ -31,7 +32,7 @@ const beside = (from: string, to: string): Piece => {
     `${meeting}    ...bindArgs(ENGINE_KINDS.docker, input.meeting.replace(${from}), '${to}', true),\n`,
   );
 };
-const SHOW_SOCKET = String.raw`mkdir('/run/podman'); { open my $at, '>', '/run/podman/podman.sock'; my ($from, $to) = ("/host.sock\\0", "/run/podman/podman.sock\\0"); syscall($mount, $from, $to, 0, 0x1000, 0) == 0 or fail('show a socket') } mkdir('/run/tmp') or fail('make /run/tmp');`;
+const SHOW_SOCKET = String.raw`mkdir('/run/podman'); { open my $at, '>', '/run/podman/podman.sock'; my ($from, $to) = ("/host.sock\0", "/run/podman/podman.sock\0"); syscall($mount, $from, $to, 0, 0x1000, 0) == 0 or fail('show a socket') } mkdir('/run/tmp') or fail('make /run/tmp');`;
 
 /** Of this machine, also without the network that the engine makes for itself. Nothing may depend on whether somebody has its ports. */
 const ofTheHost = (): readonly Piece[] => {
@@ -40,11 +41,11 @@ const ofTheHost = (): readonly Piece[] => {
     args("    '--network',\n    'none',", "    '--network',\n    'host',"),
     script('apart(0x10000000 | 0x40000000 | 0x20000, $up, $down);', 'apart(0x10000000 | 0x20000, $up, $down);'),
     script("  syscall($setns, fileno $network, 0x40000000) == 0 or fail('enter the network of the engine');\n"),
-    script('${LOOPBACK_UP}  open_doors(scalar @hall, @doors);', '  open_doors(scalar @hall, @doors);'),
+    script("  bring_up('lo');\n"),
     args('ENGINE_PORT = 2375;', `ENGINE_PORT = ${port};`),
     args('REGISTRY_PORT = 5000;', `REGISTRY_PORT = ${port + 10_000};`),
     args("    '--rootless',", "    '--rootless', '--bridge=none', '--iptables=false', '--ip-forward=false',"),
-    ['sandbox/inner-engine.ts', '(gateway ? HALL_DOORS : [])', '(gateway ? [] : HALL_DOORS)'],
+    ['sandbox/nested/nested-engine.ts', '(gateway ? HALL_DOORS : [])', '(gateway ? [] : HALL_DOORS)'],
   ];
 };
 
@@ -61,24 +62,24 @@ export const GROUPS: readonly (readonly EngineMutant[])[] = [
     one('no program looks at crashes', 'engine-limits', /^open at /, args("'core=1:1'", "'core=-1:-1'")),
     one('a read-only root', 'engine-mounts', /^\/ = writable/, args("    '--read-only',\n")),
     one('read-only system directories', 'engine-host-programs', /^ags-planted = only its owner is missing/, args('bindArgs(ENGINE_KINDS.docker, path, path, false)', 'bindArgs(ENGINE_KINDS.docker, path, path, true)')),
-    one('a read-only meeting place', 'engine-mounts', /^\/ags = writable/, args('INNER_MEETING, false)', 'INNER_MEETING, true)')),
+    one('a read-only meeting place', 'engine-mounts', /^\/ags = writable/, args('input.meeting, INNER_MEETING, false)', 'input.meeting, INNER_MEETING, true)')),
     one('bounds on what the engine keeps in memory', 'engine-mounts', /^\/run = without a bound/, script("'mode=755,size=64m'", "'mode=755'")),
     one('bounds on temporary files', 'engine-mounts', /^\/run\/tmp = without a bound/, script('"mode=1777,size=$tmp"', '"mode=1777"')),
     one('bounds on settings', 'engine-mounts', /^\/etc\/docker = without a bound/, script("'mode=755,size=1m'", "'mode=755'")),
-    one('no way back to where it met us', 'engine-mounts', /^ags\/s = there/, script("close $listening; unlink 's';")),
+    one('no way back to where it met us', 'engine-mounts', /^ags\/s = there/, [BROKER, "close $listening; unlink 's';", '']),
     one("no variables of the client's", 'engine-holders', /environ = a secret/, args('    ...ENGINE_KINDS.docker.always,\n')),
     one('a limit on memory', 'engine-memory', /got it/, args("    '--memory',\n    memory,\n    '--memory-swap',\n    memory,\n")),
     one('a limit on processes', 'engine-fork-bomb', /got it/, args("    '--pids-limit',\n    String(input.limits.processes),\n")),
-    one('files of the system alone', 'engine-host-files', /shadow = exists/, ['sandbox/inner-engine.ts', "...['/etc/alternatives'].filter((path) => existsSync(path))", "'/etc'"]),
+    one('files of the system alone', 'engine-host-files', /shadow = exists/, ['sandbox/nested/nested-engine.ts', "...['/etc/alternatives'].filter((path) => existsSync(path))", "'/etc'"]),
   ],
   [
-    one('a user of its own for the porter', 'engine-holders', /^descriptors of [2-9]\d* = done/, script('my ($uid, $gid) = ($outer, $outer);', 'my ($uid, $gid);')),
+    one('a user of its own for the porter', 'engine-holders', /^descriptors of [2-9]\d* = done/, script('my ($uid, $gid) = ($USERS, $USERS);', 'my ($uid, $gid);')),
     one('the filter of system calls', 'engine-kernel-calls', /^(ring|hypervisor|ciphers|packets|keys) = done/, script("  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('take the filter');\n")),
     one('no channel of ours in the engine', 'engine-holders', /^a socket = of another network/, script('  my ($up, $down) = @_;\n  hang_up();\n', '  my ($up, $down) = @_;\n')),
   ],
   [
-    one('a user of its own for the keeper, who may not be looked into either', 'engine-holders', /^descriptors of 1 = done/, script('become($base + $outer); capabilities(0);', 'become($base); capabilities(0); syscall($prctl, 4, 1, 0, 0, 0);'), script(' && syscall($prctl, 4, 0, 0, 0, 0) == 0')),
-    one('no connection to the usher in the engine', 'engine-holders', /^a socket = of another network/, script('  close $usher;\n  open(my $log', '  open(my $log')),
+    one('a user of its own for the keeper, who may not be looked into either', 'engine-holders', /^descriptors of 1 = done/, script('turn_into($base + $USERS); keep_rights(0);', 'turn_into($base); keep_rights(0); syscall($prctl, 4, 1, 0, 0, 0);'), script(' && syscall($prctl, 4, 0, 0, 0, 0) == 0')),
+    one('no connection to the usher in the engine', 'engine-holders', /^a socket = of another network/, script('  close $broker;\n  open(my $log', '  open(my $log')),
   ],
   [
     one('no device', 'engine-devices', /^\/hostdev\/ags-disk = a disk/, beside("/\\/home\\/.*/, '/disk'", '/dev/ags-disk')),
@@ -124,15 +125,19 @@ export const TOLD_BESIDES: Readonly<Record<string, string>> = {
 /** What is seen of an engine from outside, before it starts. */
 // oxfmt-ignore
 export const SEEN: readonly { readonly says: string; readonly pieces: readonly Piece[] }[] = [
-  { says: 'it ran as a user of this machine', pieces: [['sandbox/inner-engine.ts', 'String(INNER_BASE),', "'1001',"]] },
-  { says: 'it could become a user of this machine', pieces: [script('map_users($engine, 0, $outer);', 'map_users($engine, 0, $outer + 1);')] },
-  { says: 'it could become a user of this machine', pieces: [script('apart(0x10000000 | 0x40000000 | 0x20000, $up, $down);', 'apart(0x40000000 | 0x20000, $up, $down);'), script('  map_users($engine, 0, $outer);\n')] },
+  { says: 'it ran as a user of this machine', pieces: [['sandbox/nested/nested-engine.ts', 'options.dir,\n    String(NESTED_BASE),', "options.dir,\n    '1001',"]] },
+  { says: 'it could become a user of this machine', pieces: [script('map_users($engine, 0, $USERS);', 'map_users($engine, 0, $USERS + 1);')] },
+  { says: 'it could become a user of this machine', pieces: [script('apart(0x10000000 | 0x40000000 | 0x20000, $up, $down);', 'apart(0x40000000 | 0x20000, $up, $down);'), script('  map_users($engine, 0, $USERS);\n')] },
   { says: 'its system calls were not filtered', pieces: [script("  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('take the filter');\n")] },
   { says: 'it saw the processes of this machine', pieces: [args("    '--hostname',", "    '--pid',\n    'host',\n    '--hostname',")] },
   { says: 'it was in a network of this machine', pieces: ofTheHost() },
 ];
 
 /** Whatever is seen from outside, it goes on. */
-export const LET_GO: Piece = ['sandbox/inner-engine.ts', 'if (lacking !== null) throw notProtected(lacking);', ''];
+export const LET_GO: Piece = [
+  'sandbox/nested/nested-engine.ts',
+  'if (lacking !== null) throw notProtected(lacking);',
+  '',
+];
 
 export const ALL_ATTACKS = [...ENGINE_ATTACKS, ...ENGINE_GREED];

@@ -12,9 +12,9 @@ import { ENGINE } from '../../conformance/docker-backend.ts';
 import { HAS_ENGINE } from '../../conformance/engine.ts';
 import { createMachine, type Machine } from '../../harness.ts';
 import { ALL_ATTACKS, GROUPS, LET_GO, NEVER, SEEN, TOLD_BESIDES, type EngineMutant } from './engine-mutants.ts';
-import { planInner } from '../../../src/sandbox/nested/nested-engine.ts';
-import { innerOptions } from '../../../src/nested-docker/open-nested-docker.ts';
-import { worldOf } from '../own-context.ts';
+import { planNested } from '../../../src/sandbox/nested/nested-engine.ts';
+import { nestedOptions } from '../../../src/run/nested-docker-options.ts';
+import { contextOf } from '../own-context.ts';
 import { ask, attackEngine, LIMITS, startEngine } from './engine-stage.ts';
 import { sourceWith } from './mutated-source.ts';
 import { createVictims, type Victims } from '../victims.ts';
@@ -83,8 +83,10 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () =>
 
   test('is told nothing that is not taken out here, or is no protection', () => {
     const config = { docker: { enabled: true, registries: [] }, limits: LIMITS, network: { mode: 'on' } };
-    const world = { ...worldOf(machine), env: { ...process.env } };
-    const { argv } = planInner(innerOptions(world, config as unknown as Parameters<typeof innerOptions>[1], 'mutant'));
+    const context = { ...contextOf(machine), env: { ...process.env } };
+    const { argv } = planNested(
+      nestedOptions(context, config as unknown as Parameters<typeof nestedOptions>[1], 'mutant'),
+    );
     const told = new Set(argv.slice(0, argv.indexOf('-e')).filter((word) => /^--[a-z]/.test(word)));
     const taken = GROUPS.flat().flatMap(({ pieces }) => pieces.flatMap(([, from]) => from.match(/--[a-z-]+/g) ?? []));
     expect(told.size).toBeGreaterThan(15);

@@ -5,18 +5,15 @@ import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { InnerEngine } from '../../../src/sandbox/nested/nested-engine.ts';
-import type * as InnerAsk from '../../../src/nested-docker/ask-engine.ts';
-import type * as InnerDocker from '../../../src/nested-docker/nested-docker.ts';
-import type * as ServiceSeed from '../../../src/workspace/seed-files.ts';
+import type { NestedEngine } from '../../../src/sandbox/nested/nested-engine.ts';
 import type { PlannedService } from '../../../src/run/planned-services.ts';
-import type { RunPlan } from '../../../src/run/plan-run.ts';
-import type { World } from '../../../src/run/host-context.ts';
+import type { RunPlan } from '../../../src/run/run-plan.ts';
+import type { HostContext } from '../../../src/run/host-context.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
 /** An engine that an agent commands says what it likes. */
 const answers: PartAttempt = async (use) => {
-  const { askInner } = await use<typeof InnerAsk>('tasks/inner-ask.ts');
+  const { askNestedEngine } = await use(() => import('../../../src/nested-docker/ask-engine.ts'));
   const server = createServer((request, response) => {
     if (request.url === '/long') return void response.end('x'.repeat(5_000_000));
     response
@@ -25,12 +22,12 @@ const answers: PartAttempt = async (use) => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
-  const engine = { connect: () => Promise.resolve(connect(port, '127.0.0.1')) } as unknown as InnerEngine;
+  const engine = { connect: () => Promise.resolve(connect(port, '127.0.0.1')) } as unknown as NestedEngine;
   try {
-    await askInner(engine, { path: '/good' });
-    const told = await askInner(engine, { path: '/bad' }).catch((error: Error) => error.message);
+    await askNestedEngine(engine, { path: '/good' });
+    const told = await askNestedEngine(engine, { path: '/bad' }).catch((error: Error) => error.message);
     return [
-      ...(await allowed('an answer without an end', () => askInner(engine, { path: '/long' }))),
+      ...(await allowed('an answer without an end', () => askNestedEngine(engine, { path: '/long' }))),
       ...(String(told).includes('\u001B') ? ['words that a terminal obeys'] : []),
       ...(String(told).length > 1000 ? ['words without an end'] : []),
     ];
@@ -48,19 +45,19 @@ class Visitor extends EventEmitter {
 }
 
 const crowds: PartAttempt = async (use) => {
-  const { openEngineDoor } = await use<typeof InnerDocker>('tasks/inner-docker.ts');
-  const door = openEngineDoor(
+  const { openEngineListener } = await use(() => import('../../../src/nested-docker/nested-docker.ts'));
+  const listener = openEngineListener(
     () => undefined,
     () => new Promise(() => undefined),
   );
   const visitors = Array.from({ length: 600 }, () => new Visitor());
-  for (const visitor of visitors) door.enter(visitor as unknown as Socket);
+  for (const visitor of visitors) listener.enter(visitor as unknown as Socket);
   await Promise.resolve();
   return visitors.some(({ sentAway }) => sentAway) ? [] : ['as many connections as anybody wants'];
 };
 
 const seeds: PartAttempt = async (use, dir) => {
-  const { readSeeds } = await use<typeof ServiceSeed>('tasks/service-seed.ts');
+  const { readSeeds } = await use(() => import('../../../src/workspace/seed-files.ts'));
   const project = join(dir, 'project');
   for (const path of [project, join(dir, 'outside')]) mkdirSync(path);
   for (const path of ['project/seed.sql', 'project/.env.sh', 'project/large.sql', 'outside/x.sql'])
@@ -71,7 +68,7 @@ const seeds: PartAttempt = async (use, dir) => {
   const plan = { project: { root: project }, hidden: { paths: ['.env.sh'] } } as unknown as RunPlan;
   const read = (path: string): ReturnType<typeof readSeeds> => {
     const service = { name: 'db', origin: 'ags.yaml', seed: [path] };
-    return readSeeds({} as World, plan, { service } as unknown as PlannedService, 'live');
+    return readSeeds({} as HostContext, plan, { service } as unknown as PlannedService, 'live');
   };
   await read('seed.sql');
   const HOSTILE = ['.env.sh', 'link.sql', 'away/x.sql', 'large.sql'];

@@ -8,12 +8,10 @@ import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
 import { ENGINE_CONTROL } from '../../../src/attack/table/engine.ts';
 import { joinSockets } from '../../../src/lib/stream/join-sockets.ts';
-import type * as InnerArgs from '../../../src/sandbox/nested/engine-args.ts';
-import type * as InnerEngine from '../../../src/sandbox/nested/nested-engine.ts';
-import type * as InnerDockerLoad from '../../../src/nested-docker/open-nested-docker.ts';
+import type * as NestedEngine from '../../../src/sandbox/nested/nested-engine.ts';
 import type { Machine } from '../../harness.ts';
 import type { Use } from './mutated-source.ts';
-import { worldOf } from '../own-context.ts';
+import { contextOf } from '../own-context.ts';
 import type { Victims } from '../victims.ts';
 
 export interface EngineStage {
@@ -26,7 +24,7 @@ export const LIMITS = { memoryBytes: 400 * 2 ** 20, processes: 250, tmpBytes: 2 
 
 /** What succeeds: "id: what was answered". Rejects where there is no engine, or where it runs nothing. */
 export async function attackEngine(use: Use, stage: EngineStage, attacks: readonly Attack[]): Promise<string[]> {
-  const { ENGINE_PORT } = await use<typeof InnerArgs>('sandbox/inner-args.ts');
+  const { ENGINE_PORT } = await use(() => import('../../../src/sandbox/nested/engine-args.ts'));
   const engine = await startEngine(use, stage);
   try {
     const [control = '', ...answers] = await ask(() => engine.connect(ENGINE_PORT), stage, [
@@ -48,19 +46,19 @@ export async function ask(
   { victims }: EngineStage,
   attacks: readonly Attack[],
 ): Promise<string[]> {
-  const door = createServer((socket) => {
+  const listener = createServer((socket) => {
     connect().then(
       (inner) => joinSockets(socket, inner),
       () => socket.destroy(),
     );
   });
-  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   try {
-    const port = String((door.address() as AddressInfo).port);
+    const port = String((listener.address() as AddressInfo).port);
     const here = attacks.map((one) => ({ ...one, perl: one.perl.replaceAll('2375', port) }));
     return parseAnswers(await perl(batchInput(here, victims.places)), here);
   } finally {
-    door.close();
+    listener.close();
   }
 }
 
@@ -68,9 +66,9 @@ export async function ask(
 export async function startEngine(
   use: Use,
   { machine, victims }: EngineStage,
-): ReturnType<typeof InnerEngine.startInnerEngine> {
-  const { startInnerEngine } = await use<typeof InnerEngine>('sandbox/inner-engine.ts');
-  const { innerOptions } = await use<typeof InnerDockerLoad>('tasks/inner-docker-load.ts');
+): ReturnType<typeof NestedEngine.startNestedEngine> {
+  const { startNestedEngine } = await use(() => import('../../../src/sandbox/nested/nested-engine.ts'));
+  const { nestedOptions } = await use(() => import('../../../src/run/nested-docker-options.ts'));
   // What the client puts into every container, unless it is told otherwise.
   const settings = join(machine.root, 'docker');
   mkdirSync(settings, { recursive: true });
@@ -78,11 +76,16 @@ export async function startEngine(
   writeFileSync(join(settings, 'config.json'), JSON.stringify({ proxies }));
   const env = { ...process.env, DOCKER_CONFIG: settings };
   const config = { docker: { enabled: true, registries: [] }, limits: LIMITS, network: { mode: 'on' } };
-  return startInnerEngine({
-    ...innerOptions({ ...worldOf(machine), env }, config as unknown as Parameters<typeof innerOptions>[1], 'mutant'),
+  return startNestedEngine({
+    ...nestedOptions(
+      { ...contextOf(machine), env },
+      config as unknown as Parameters<typeof nestedOptions>[1],
+      'mutant',
+    ),
     trust: '',
     // Nobody is there: what comes to a door is sent away.
-    onDoor: (_name, door) => void (door as Server).on('connection', (socket: Socket) => socket.resetAndDestroy()),
+    onListener: (_name, listener) =>
+      void (listener as Server).on('connection', (socket: Socket) => socket.resetAndDestroy()),
     onPorts: () => undefined,
   });
 }

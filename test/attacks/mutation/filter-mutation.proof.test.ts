@@ -10,7 +10,7 @@ import { NETWORK_ATTACKS } from '../../../src/attack/table/network.ts';
 import type { KernelRules } from '../../../src/protocol/spec.ts';
 import { assemble } from '../../../src/sandbox/spec/seccomp.ts';
 import { kernelPolicy, NUMBERS, type Policy } from '../../../src/sandbox/spec/seccomp-table.ts';
-import { CALLERS, createMachine } from '../../harness.ts';
+import { createMachine, ONE } from '../../harness.ts';
 import { runMutant, type Mutation } from './mutant.ts';
 import { createVictims } from '../victims.ts';
 
@@ -59,7 +59,7 @@ test('every system call that the filter decides about is tried', () => {
 });
 
 test('without the rule about a call, an attempt succeeds, or the kernel is known to refuse it as well', async () => {
-  using machine = createMachine(CALLERS.at(-1) ?? 'user');
+  using machine = createMachine(ONE);
   await using victims = await createVictims(machine);
   const whole = kernelPolicy(RULES);
   const rules = (Object.keys(whole) as (keyof Policy)[]).filter(

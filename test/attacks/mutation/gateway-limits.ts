@@ -2,7 +2,8 @@
 // TLS: more than `ags doctor --attack` may ask of a user's own sandbox.
 import type { Attack } from '../../../src/attack/table/attack.ts';
 import { LIMITS } from '../../gateway/fixture.ts';
-import type { Edit, Setting } from './gateway-stage.ts';
+import type { Setting } from './gateway-stage.ts';
+import type { Piece } from './mutated-source.ts';
 
 const perl = String.raw;
 const limits = (more: Partial<Record<keyof typeof LIMITS, number>>): Setting => ({
@@ -10,9 +11,9 @@ const limits = (more: Partial<Record<keyof typeof LIMITS, number>>): Setting => 
 });
 
 /** With less patience than the source has, so that nobody waits for minutes. */
-const SOONER: readonly Edit[] = [
-  ['gateway/intercept.ts', 'const HEAD_MS = 30_000;', 'const HEAD_MS = 300;'],
-  ['gateway/intercept.ts', 'const IDLE_MS = 300_000;', 'const IDLE_MS = 300;'],
+const SOONER: readonly Piece[] = [
+  ['gateway/intercept/intercept.ts', 'const HEAD_MS = 30_000;', 'const HEAD_MS = 300;'],
+  ['gateway/intercept/intercept.ts', 'const IDLE_MS = 300_000;', 'const IDLE_MS = 300;'],
 ];
 
 export type LimitAttack = Attack & { readonly setting: Setting };
@@ -79,13 +80,13 @@ export const LIMIT_ATTACKS: readonly LimitAttack[] = [
   ),
   one(
     'limit-names',
-    { given: [['gateway/names.ts', 'const MOST_NAMES = 65_536;', 'const MOST_NAMES = 5;']] },
+    { given: [['gateway/front/names.ts', 'const MOST_NAMES = 65_536;', 'const MOST_NAMES = 5;']] },
     perl`my $given = grep { (unpack 'n6', ask("n$_.$V{DOMAIN}") // '')[3] } 1 .. 10; line($given > 5 ? 'all of them' : $given > 0 ? 'limited' : 'none')`,
     'limited',
   ),
   one(
     'limit-lookups',
-    { given: [['gateway/resolve.ts', 'const MOST_UNDER_WAY = 512;', 'const MOST_UNDER_WAY = 3;']] },
+    { given: [['gateway/dial/resolve.ts', 'const MOST_UNDER_WAY = 512;', 'const MOST_UNDER_WAY = 3;']] },
     perl`our $ANSWER; my $go = sub { "CONNECT silent$_[0].$V{DOMAIN}:$V{LOOPBACK_PORT} HTTP/1.1\r\nHost: silent$_[0].$V{DOMAIN}:$V{LOOPBACK_PORT}\r\n\r\n" }; my @held = map { my $s = enter(); syswrite $s, $go->($_); $s } 1 .. 10; select undef, undef, undef, 0.3; my $got = knock($go->(4)); line($ANSWER =~ /too many lookups/ ? 'limited' : $got)`,
     'limited',
   ),
@@ -93,7 +94,7 @@ export const LIMIT_ATTACKS: readonly LimitAttack[] = [
     'limit-turned-away',
     {
       ...limits({ connections: 1 }),
-      given: [['gateway/visit.ts', 'const MOST_TURNED_AWAY = 64;', 'const MOST_TURNED_AWAY = 2;']],
+      given: [['gateway/connection.ts', 'const MOST_TURNED_AWAY = 64;', 'const MOST_TURNED_AWAY = 2;']],
     },
     perl`my @held = map { enter() } 1 .. 3; select undef, undef, undef, 0.2; door("CONNECT canary.invalid:443 HTTP/1.1\r\nHost: canary.invalid:443\r\n\r\n")`,
     'closed',
@@ -108,7 +109,7 @@ export const LIMIT_ATTACKS: readonly LimitAttack[] = [
   one(
     'tls-secret-elsewhere',
     {},
-    perl`my $token = $ENV{AGS_ATTACK_TOKEN}; my $get = sub { my ($host, $path, $port) = @_; $port //= $V{SECURE}; open my $p, '-|', 'sh', '-c', 'printf %s "$1" | openssl s_client -quiet -proxy "127.0.0.1:$2" -connect "$3:$4" -servername "$3" 2>/dev/null', 'sh', "GET $path HTTP/1.1\r\nHost: $host:$port\r\nAuthorization: Bearer $token\r\nConnection: close\r\n\r\n", $V{DOOR}, $host, $port or die $!; local $/; my $text = <$p>; $text }; my $own = $get->("secret.$V{DOMAIN}", '/say/body'); works($own =~ /^X-Signed: (in)/m ? $1 : 'no', 'in', 'its own host'); line(leaked($own) ? 'the value' : 'hidden', 'sent back'); my $other = $get->("looked-into.$V{DOMAIN}", '/open/a'); line(index($other, $token) >= 0 ? 'as it was' : 'replaced', 'another host'); line(index($get->("secret.$V{DOMAIN}", '/open/a', (split /:/, $V{ECHO})[1]), $token) >= 0 ? 'as it was' : 'replaced', 'another port'); line($get->("looked-into.$V{DOMAIN}", '/closed') =~ m{^HTTP/1.1 403 } ? 'refused' : 'let through', 'another path')`,
+    perl`my $token = $ENV{AGS_ATTACK_TOKEN}; my $get = sub { my ($host, $path, $port) = @_; $port //= $V{SECURE}; open my $p, '-|', 'sh', '-c', 'printf %s "$1" | openssl s_client -quiet -proxy "127.0.0.1:$2" -connect "$3:$4" -servername "$3" 2>/dev/null', 'sh', "GET $path HTTP/1.1\r\nHost: $host:$port\r\nAuthorization: Bearer $token\r\nConnection: close\r\n\r\n", $V{LISTENER}, $host, $port or die $!; local $/; my $text = <$p>; $text }; my $own = $get->("secret.$V{DOMAIN}", '/say/body'); works($own =~ /^X-Signed: (in)/m ? $1 : 'no', 'in', 'its own host'); line(leaked($own) ? 'the value' : 'hidden', 'sent back'); my $other = $get->("looked-into.$V{DOMAIN}", '/open/a'); line(index($other, $token) >= 0 ? 'as it was' : 'replaced', 'another host'); line(index($get->("secret.$V{DOMAIN}", '/open/a', (split /:/, $V{ECHO})[1]), $token) >= 0 ? 'as it was' : 'replaced', 'another port'); line($get->("looked-into.$V{DOMAIN}", '/closed') =~ m{^HTTP/1.1 403 } ? 'refused' : 'let through', 'another path')`,
     'works',
     'hidden',
     'as it was',

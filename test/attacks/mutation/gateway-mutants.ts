@@ -1,23 +1,22 @@
 // test/attacks/mutation/gateway-mutants.ts: every protection in the source of the gateway, how to take it out, and the attempt that then succeeds.
 // Where one stands behind another, both are taken out: what is shown is that the two together are missed.
-import { readFileSync } from 'node:fs';
-import type { Edit } from './gateway-stage.ts';
+import { SOURCE, type Piece } from './mutated-source.ts';
 
 export interface Mutant {
   readonly name: string;
   /** Of the shared table, or of gateway-limits.ts. */
   readonly by: string;
-  readonly edits: readonly Edit[];
+  readonly pieces: readonly Piece[];
 }
 
-const of = (file: string, ...edits: readonly (readonly [from: string, to: string])[]): Edit[] =>
+const of = (file: string, ...edits: readonly (readonly [from: string, to: string])[]): Piece[] =>
   edits.map(([from, to]) => [`gateway/${file}`, from, to]);
 const one = (name: string, by: string, file: string, from: string, to = ''): Mutant => ({
   name,
   by,
-  edits: of(file, [from, to]),
+  pieces: of(file, [from, to]),
 });
-const all = (name: string, by: string, ...edits: readonly Edit[][]): Mutant => ({ name, by, edits: edits.flat() });
+const all = (name: string, by: string, ...edits: readonly Piece[][]): Mutant => ({ name, by, pieces: edits.flat() });
 
 // One line for each, however long: it is read as a table.
 // oxfmt-ignore
@@ -34,15 +33,15 @@ const BY_HAND: readonly Mutant[] = [
   one('a rule is for its methods', 'net-narrow-rules', 'rules.ts', '(rule.methods === null || rule.methods.includes(method)) &&', ''),
   one('a rule is for its paths', 'net-narrow-rules', 'rules.ts', '(rule.path === null || covers(rule.path, path))', "(rule.path === null || rule.action === 'allow' || covers(rule.path, path))"),
   // Where names lead.
-  one('an allowed name leads to public addresses', 'dns-to-loop', 'address.ts', "const reason = words === null ? 'not an address' : judge(words);", 'const reason = words === null ? judge([]) : null;'),
+  one('an allowed name leads to public addresses', 'dns-to-loop', 'address.ts', 'const reason = words === null ? … : judge(words);', 'const reason = words === null ? judge([]) : null;'),
   one('addresses for special purposes', 'dns-to-lan', 'address.ts', 'if (special !== undefined) return special[1];', 'if (special?.length === 3) return special[1];'),
   one('addresses in IPv6 that are nobody\'s', 'dns-to-special6', 'address.ts', "contains(GLOBAL_V6, words) ? null : 'reserved'", "contains(GLOBAL_V6, words) ? null : null"),
   one('IPv4 in an IPv6 dress', 'dns-to-mapped', 'address.ts', 'const inner = embedded(words);', 'const inner = embedded(words) === null ? null : [];'),
   one('IPv4 behind a relay', 'dns-to-sixtofour', 'address.ts', 'if (contains(SIX_TO_FOUR, words)) return [((a << 16) | (b >>> 16)) >>> 0];'),
   all('IPv4 behind a tunnel', 'dns-to-teredo', of('address.ts', ['return contains(TEREDO, words) ? [b, ~d >>> 0] : null;', 'return null;'], ["    ['2001::/23', 'reserved'],\n", ''])),
-  one('credentials of a cloud are not meant by a wide block', 'dns-to-cloud', 'address.ts', "if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : 'a cloud metadata address';"),
-  one('addresses of this machine', 'dns-to-own', 'address.ts', "?? (own.has(keyOf(words)) ? 'an address of this machine' : null)", '?? null'),
-  one('addresses of this machine in an IPv6 dress', 'dns-to-own', 'address.ts', "if (inner !== null && own.has(keyOf(words))) return 'an address of this machine';"),
+  one('credentials of a cloud are not meant by a wide block', 'dns-to-cloud', 'address.ts', 'if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : …;'),
+  one('addresses of this machine', 'dns-to-own', 'address.ts', '?? (own.has(keyOf(words)) ? … : null)', '?? null'),
+  one('addresses of this machine in an IPv6 dress', 'dns-to-own', 'address.ts', 'if (inner !== null && own.has(keyOf(words))) return …;'),
   one('every address is checked', 'dns-to-loop', 'dial.ts', 'judged.filter(({ why }) => why === null)', 'judged.filter(() => true)'),
   one('only checked addresses are dialled', 'dns-to-mixed', 'dial.ts', 'return good.length > 0 ? inTurns(good) : forbidden', 'return good.length > 0 ? resolved.addresses : forbidden'),
   all('a name is looked up once', 'dns-to-rebind', of('dial.ts', ['const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs, client);', "const later = await input.resolver.resolve(target.host); const raced = await race('addresses' in later ? later.addresses : addresses, (address) => open(address, target.port), input.connectTimeoutMs, client);"]), of('resolve.ts', ['if (entry !== undefined && entry.until > now()) return', 'if (entry !== undefined && entry.until < 0) return'])),
@@ -60,19 +59,19 @@ const BY_HAND: readonly Mutant[] = [
   one('one kind of question', 'dns-malformed', 'names.ts', 'if (((packet[2] ?? 0) & 0x78) !== 0) return reply(packet, null, RCODE.notImplemented);'),
   one('no dot within a label', 'dns-malformed', 'names.ts', "if (labels.some((label) => label.includes('.'))) return null;"),
   // Names of hosts.
-  { name: 'names are of plain signs', by: 'net-odd-hosts', edits: [['protocol/host-name.ts', '!labels.every((label) => LABEL.test(label)) ||', 'labels.length + LABEL.source.length === 0 ||']] },
-  { name: 'capitals mean nothing', by: 'net-narrow-rules', edits: [['protocol/host-name.ts', 'const host = (text.endsWith(\'.\') ? text.slice(0, -1) : text).toLowerCase();', 'const host = text.endsWith(\'.\') ? text.slice(0, -1) : text;'], ['protocol/host-name.ts', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;']] },
+  { name: 'names are of plain signs', by: 'net-odd-hosts', pieces: [['protocol/host-name.ts', '!labels.every((label) => LABEL.test(label)) ||', 'labels.length + LABEL.source.length === 0 ||']] },
+  { name: 'capitals mean nothing', by: 'net-narrow-rules', pieces: [['protocol/host-name.ts', 'const host = (text.endsWith(\'.\') ? text.slice(0, -1) : text).toLowerCase();', 'const host = text.endsWith(\'.\') ? text.slice(0, -1) : text;'], ['protocol/host-name.ts', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;']] },
   // Doors.
-  one('an address that stands for no name leads nowhere', 'net-web-door', 'doors.ts', "names.nameOf(visit.socket.localAddress ?? '') ?? null", "names.nameOf(visit.socket.localAddress ?? '') ?? 'tunnel.ags-attack.test'"),
-  all('the Host is the name behind the address', 'net-web-door', of('doors.ts', ['if (named?.name.host !== host || (named.port ?? 80) !== 80)', 'if (host === "")']), of('request-target.ts', ["if (place.basePath === '' && !isPlace(host, place)) return elsewhere;", ''])),
+  one('an address that stands for no name leads nowhere', 'net-web-door', 'name-listeners.ts', "names.nameOf(visit.socket.localAddress ?? '') ?? null", "names.nameOf(visit.socket.localAddress ?? '') ?? 'tunnel.ags-attack.test'"),
+  all('the Host is the name behind the address', 'net-web-door', of('name-listeners.ts', ['if (named?.name.host !== host || (named.port ?? 80) !== 80)', 'if (host === "")']), of('request-target.ts', ["if (place.basePath === '' && !isPlace(host, place)) return elsewhere;", ''])),
   one('every request in a tunnel to port 80 is for its host', 'net-web-door', 'request-target.ts', "if (place.basePath === '' && !isPlace(host, place)) return elsewhere;"),
-  one('a tunnel to port 80 is looked into', 'net-web-door', 'travel.ts', 'if (port === 80) {', 'if (port === -1) {'),
+  one('a tunnel to port 80 is looked into', 'net-web-door', 'carry.ts', 'if (port === 80) {', 'if (port === -1) {'),
   one('a target is for the host of its connection', 'net-web-door', 'request-target.ts', "(place.basePath !== '' || absolute[1]?.toLowerCase() !== place.upstream || !isPlace(absolute[2] ?? '', place))", 'false'),
-  all('the Host is that of the URL', 'net-two-hosts', of('front.ts', ["if (!agrees(head, place.name.host, port)) return refuse(visit, 400, 'its Host is not that of its URL');", '']), of('request-target.ts', ["if (place.basePath === '' && !isPlace(host, place)) return elsewhere;", ''])),
-  one('a target is a path', 'net-web-door', 'request-target.ts', "if (!local.startsWith('/')) return refused('its target is not a path');"),
-  one('the Host is that of the CONNECT', 'net-two-hosts', 'front.ts', "if (!agrees(head, place.name.host, place.port)) return refuse(visit, 400, 'its Host is not that of the CONNECT');"),
-  one('port 443 is for TLS', 'net-not-tls', 'front.ts', "if (port === 443) return refuse(visit, 400, 'port 443 is for https');"),
-  one('one request for each connection to the proxy', 'net-second-request', 'travel.ts', "single: visit.by === 'http'", 'single: false'),
+  all('the Host is that of the URL', 'net-two-hosts', of('front.ts', ['if (!agrees(head, place.name.host, port)) return refuse(visit, 400, …);', '']), of('request-target.ts', ["if (place.basePath === '' && !isPlace(host, place)) return elsewhere;", ''])),
+  one('a target is a path', 'net-web-door', 'request-target.ts', "if (!local.startsWith('/')) return refused(…);"),
+  one('the Host is that of the CONNECT', 'net-two-hosts', 'front.ts', 'if (!agrees(head, place.name.host, place.port)) return refuse(visit, 400, …);'),
+  one('port 443 is for TLS', 'net-not-tls', 'front.ts', 'if (port === 443) return refuse(visit, 400, …);'),
+  one('one request for each connection to the proxy', 'net-second-request', 'carry.ts', "single: visit.by === 'http'", 'single: false'),
   one('SOCKS connects, and nothing else', 'net-socks-addresses', 'socks5.ts', "if (bytes[1] !== CONNECT) return { kind: 'bad', reply: SOCKS.commandUnknown };"),
   one('SOCKS as it is written', 'net-socks-addresses', 'socks5.ts', 'if (bytes[0] !== 5 || bytes[2] !== 0)', 'if (bytes[0] !== 5)'),
   one('SOCKS without a password for whoever has none', 'net-socks-addresses', 'front.ts', '!(isToken === null ? greeting.withoutPassword : greeting.withPassword)', '!(isToken === null || greeting.withPassword)'),
@@ -83,73 +82,73 @@ const BY_HAND: readonly Mutant[] = [
   one('records have a length', 'net-tls-greeting', 'client-hello.ts', 'if (length === 0 || length > 16_384)', 'if (length > 65_536)'),
   one('a greeting lies in few records', 'net-tls-greeting', 'client-hello.ts', 'const MAX_RECORDS = 64;', 'const MAX_RECORDS = 6400;'),
   one('a greeting has an end', 'net-tls-greeting', 'client-hello.ts', 'const MAX_BYTES = 65_536;', 'const MAX_BYTES = 65_536_000;'),
-  all('nothing after the greeting', 'net-tls-greeting', of('client-hello.ts', ["if (gathered > needed) return { kind: 'bad', problem: 'the greeting of TLS has something after it' };", ''], ['at + 2 + message.readUInt16BE(at) !== message.length) return cut;\n  return parseExtensions(message.subarray(at + 2));', 'at + 2 + message.readUInt16BE(at) > message.length) return cut;\n  return parseExtensions(message.subarray(at + 2, at + 2 + message.readUInt16BE(at)));'])),
+  all('nothing after the greeting', 'net-tls-greeting', of('client-hello.ts', ["if (gathered > needed) return { kind: 'bad', problem: … };", ''], ['at + 2 + message.readUInt16BE(at) !== message.length) return cut;\n  return parseExtensions(message.subarray(at + 2));', 'at + 2 + message.readUInt16BE(at) > message.length) return cut;\n  return parseExtensions(message.subarray(at + 2, at + 2 + message.readUInt16BE(at)));'])),
   one('extensions are whole', 'net-tls-greeting', 'client-hello.ts', 'if (at + 2 > message.length || at + 2 + message.readUInt16BE(at) !== message.length) return cut;'),
-  one('an extension stands there once', 'net-tls-greeting', 'client-hello.ts', "if (seen.has(type)) return 'an extension of TLS stands there twice';"),
+  one('an extension stands there once', 'net-tls-greeting', 'client-hello.ts', 'if (seen.has(type)) return …;'),
   one('one name', 'net-tls-greeting', 'client-hello.ts', 'if (content[2] !== 0 || content.readUInt16BE(3) !== content.length - 5) return null;', 'if (content[2] !== 0) return null; content = content.subarray(0, 5 + content.readUInt16BE(3));'),
   one('a name of a host', 'net-tls-greeting', 'client-hello.ts', 'if (content[2] !== 0 || content.readUInt16BE(3) !== content.length - 5) return null;', 'if (content.readUInt16BE(3) !== content.length - 5) return null;'),
-  one('an extension is whole', 'net-tls-greeting', 'client-hello.ts', "if (end > bytes.length) return 'an extension of TLS is cut short';"),
+  one('an extension is whole', 'net-tls-greeting', 'client-hello.ts', 'if (end > bytes.length) return …; if (seen.has(type))', 'if (seen.has(type))'),
   one('a list of names is whole', 'net-tls-greeting', 'client-hello.ts', 'if (content.length < 6 || content.readUInt16BE(0) !== content.length - 2) return null;', 'if (content.length < 6) return null;'),
   one('a list of protocols has its length', 'net-tls-greeting', 'client-hello.ts', 'if (content.length < 2 || content.readUInt16BE(0) !== content.length - 2) return null;', 'if (content.length < 2) return null;'),
   one('a protocol has its length', 'net-tls-greeting', 'client-hello.ts', 'if (end === at + 1 || end > content.length) return null;', 'if (end === at + 1) return null;'),
-  one('a list of protocols is whole', 'net-tls-greeting', 'client-hello.ts', "if (names === null) return 'the list of protocols in TLS is broken';", 'if (names === null) { at = end; continue; }'),
-  one('nothing is hidden in it', 'net-tls-greeting', 'tunnel.ts', "if (hello.ech) return 'its TLS hides the name of the host (ECH)';"),
-  one('TLS names the host', 'net-tls-greeting', 'tunnel.ts', "if (hello.serverName === null) return 'its TLS does not name the host (no SNI)';", 'if (hello.serverName === null) return null;'),
-  one('TLS names no other host', 'net-tls-greeting', 'tunnel.ts', "return named?.host === host ? null : 'its TLS names another host (SNI)';", 'return named === undefined ? null : null;'),
+  one('a list of protocols is whole', 'net-tls-greeting', 'client-hello.ts', 'const names = parseAlpn(content); if (names === null) return …;', 'const names = parseAlpn(content); if (names === null) { at = end; continue; }'),
+  one('nothing is hidden in it', 'net-tls-greeting', 'tunnel.ts', 'if (hello.ech) return …;'),
+  one('TLS names the host', 'net-tls-greeting', 'tunnel.ts', 'if (hello.serverName === null) return …;', 'if (hello.serverName === null) return null;'),
+  one('TLS names no other host', 'net-tls-greeting', 'tunnel.ts', 'return named?.host === host ? null : …;', 'return named === undefined ? null : null;'),
   one('TLS on any port', 'net-tls-greeting', 'tunnel.ts', "if (bytes[0] !== TLS_HANDSHAKE || (bytes.length > 1 && bytes[1] !== TLS_MAJOR)) return 'go';", "if (bytes[0] !== 0 || TLS_HANDSHAKE + TLS_MAJOR > 0) return 'go';"),
   one('nothing passes before the greeting', 'net-tls-greeting', 'tunnel.ts', "if (content === 'any') return start(first, null);", 'if (content !== null) return start(first, null);'),
   one('HTTP/1 and no other protocol', 'net-tls-greeting', 'secure-ends.ts', "secureContext: authority.contextFor(host),\n    ALPNProtocols: ['http/1.1'],", 'secureContext: authority.contextFor(host),'),
-  one('hosts with narrow rules are looked into', 'net-tls-greeting', 'travel.ts', 'if (permission.verdict.inspect || secrets.length > 0) {', 'if (secrets.length > 0) {'),
+  one('hosts with narrow rules are looked into', 'net-tls-greeting', 'carry.ts', 'if (permission.verdict.inspect || secrets.length > 0) {', 'if (secrets.length > 0) {'),
   // Heads.
-  one('one Host', 'net-two-hosts', 'request-head.ts', "if (hosts > 1) return bad('it has more than one Host');"),
-  one('a Host', 'cred-endpoint-elsewhere', 'request-head.ts', "if (hosts === 0 && version === '1.1') return bad('it has no Host');"),
+  one('one Host', 'net-two-hosts', 'request-head.ts', 'if (hosts > 1) return bad(…);'),
+  one('a Host', 'cred-endpoint-elsewhere', 'request-head.ts', "if (hosts === 0 && version === '1.1') return bad(…);"),
   one('a CONNECT has no body', 'net-smuggling', 'request-head.ts', "if (method === 'CONNECT' && (body.kind === 'chunked' || (body.kind === 'length' && body.bytes > 0))) {", "if (method === '') {"),
-  one('versions that are spoken', 'net-upgrade', 'request-head.ts', "if (version !== '1.1' && version !== '1.0') return bad('its version of HTTP is not spoken here', 505);"),
+  one('versions that are spoken', 'net-upgrade', 'request-head.ts', "if (version !== '1.1' && version !== '1.0') return bad(…, 505);"),
   one('targets have an end', 'net-long-words', 'request-head.ts', 'const MAX_TARGET_BYTES = 32_768;', 'const MAX_TARGET_BYTES = 32_768_000;'),
   one('targets are of plain signs', 'net-smuggling', 'request-head.ts', '([\\x21-\\x7e]+) HTTP', '([^ ]+) HTTP'),
   one('heads have an end', 'net-long-words', 'head.ts', 'export const MAX_HEAD_BYTES = 65_536;', 'export const MAX_HEAD_BYTES = 65_536_000;'),
   one('heads have few fields', 'net-long-words', 'head.ts', 'const MAX_FIELDS = 200;', 'const MAX_FIELDS = 20_000;'),
-  one('one kind of length', 'net-smuggling', 'head.ts', "if (lengths.length > 0) return bad('it has both a Content-Length and a Transfer-Encoding');"),
-  one('one length', 'net-smuggling', 'head.ts', "if (lengths.length > 1) return bad('it has more than one Content-Length');"),
-  one('one coding', 'net-smuggling', 'head.ts', "if (codings.length > 1 || codings[0] !== 'chunked') return bad('its Transfer-Encoding is not \"chunked\"');"),
-  one('no chunks in old versions', 'net-smuggling', 'head.ts', "if (version === '1.0') return bad('it has a Transfer-Encoding in HTTP/1.0');"),
+  one('one kind of length', 'net-smuggling', 'head.ts', 'if (lengths.length > 0) return bad(…);'),
+  one('one length', 'net-smuggling', 'head.ts', 'if (lengths.length > 1) return bad(…);'),
+  one('one coding', 'net-smuggling', 'head.ts', "if (codings.length > 1 || codings[0] !== 'chunked') return bad(…);"),
+  one('no chunks in old versions', 'net-smuggling', 'head.ts', "if (version === '1.0') return bad(…);"),
   one('a length is a number', 'net-smuggling', 'head.ts', 'if (!/^[0-9]{1,16}$/.test(length) || !Number.isSafeInteger(Number(length))) {', 'if (length === undefined) {'),
-  one('lines end with CR', 'net-smuggling', 'head.ts', "if (bytes[at - 1] !== CR) return bad('a line ends without CR');"),
-  one('header fields have names', 'net-smuggling', 'head.ts', "if (!NAME.test(name)) return bad('a header field has no proper name');"),
-  one('header fields have no control characters', 'net-smuggling', 'head.ts', "if (!VALUE.test(value)) return bad('a header field has a control character');"),
+  one('lines end with CR', 'net-smuggling', 'head.ts', 'if (bytes[at - 1] !== CR) return bad(…);'),
+  one('header fields have names', 'net-smuggling', 'head.ts', 'if (!NAME.test(name)) return bad(…);'),
+  one('header fields have no control characters', 'net-smuggling', 'head.ts', 'if (!VALUE.test(value)) return bad(…);'),
   // Requests that are looked into.
   one('no TRACE', 'net-upgrade', 'judge.ts', "const NEVER: readonly string[] = ['TRACE', 'TRACK', 'CONNECT'];", 'const NEVER: readonly string[] = [];'),
   one('no TRACE with a secret', 'cred-sent-back-later', 'judge.ts', "const NEVER: readonly string[] = ['TRACE', 'TRACK', 'CONNECT'];", 'const NEVER: readonly string[] = [];'),
-  one('methods are in upper case', 'net-narrow-rules', 'judge.ts', "if (method !== upper) return say('-', 400, 'its method is not in upper case');", 'if (method !== upper) return judge(at, { ...head, method: upper });'),
+  one('methods are in upper case', 'net-narrow-rules', 'judge.ts', "if (method !== upper) return say('-', 400, …);", 'if (method !== upper) return judge(at, { ...head, method: upper });'),
   one('no header names another method or path', 'net-narrow-rules', 'judge.ts', 'if (!at.anyPath && head.headers.some(isOverride)) {', 'if (!at.anyPath && head.headers.every(isOverride)) {'),
   one('every reading of a path is decided about', 'net-narrow-rules', 'request-target.ts', 'return [...new Set([path, decoded, cut(path), cut(decoded)])];', 'return [...new Set([path, decoded, cut(path), cut(decoded)])].slice(0, 1);'),
   one('%2F is "/" to some', 'net-narrow-rules', 'request-target.ts', "const decoded = path.replaceAll('%2F', '/');", 'const decoded = path;'),
   one('";" ends a part to some', 'net-narrow-rules', 'request-target.ts', 'text.replaceAll(/(?:;|%3B)[^/]*/g, \'\')', 'text'),
   one('one spelling of a path', 'net-narrow-rules', 'request-target.ts', 'inside.replaceAll(/%[0-9a-f]{2}/gi, plainOrUpper)', 'inside.replaceAll(/%2f|%3b/gi, plainOrUpper)'),
-  one('no fragment', 'net-narrow-rules', 'request-target.ts', "if (local.includes('#')) return refused('its target has a fragment');"),
-  one('no backslash', 'net-narrow-rules', 'request-target.ts', "if (path.includes('\\\\') || /%5c/i.test(path)) return 'its path has a backslash';"),
-  one('no "%" that stands for nothing', 'net-narrow-rules', 'request-target.ts', "if (/%(?![0-9a-f]{2})/i.test(path)) return 'its path has a \"%\" that stands for nothing';"),
-  one('no control character in a path', 'net-narrow-rules', 'request-target.ts', "if (/%[01][0-9a-f]|%7f/i.test(path)) return 'its path has a control character';"),
-  one('no dot that is written as something else', 'net-narrow-rules', 'request-target.ts', "if (/%2e|%25(?:2e|2f|5c)/i.test(path)) return 'its path has a dot or a slash that is written as something else';"),
-  one('no empty part', 'net-narrow-rules', 'request-target.ts', "if (parts.slice(0, -1).includes('')) return 'its path has an empty part';"),
-  one('no way up', 'net-narrow-rules', 'request-target.ts', "return parts.some((part) => /^\\.{1,2}(?:;|$)/.test(part)) ? 'its path has \".\" or \"..\" as a part' : null;", 'return parts.length < 0 ? "" : null;'),
+  one('no fragment', 'net-narrow-rules', 'request-target.ts', "if (local.includes('#')) return refused(…);"),
+  one('no backslash', 'net-narrow-rules', 'request-target.ts', "if (path.includes('\\\\') || /%5c/i.test(path)) return …;"),
+  one('no "%" that stands for nothing', 'net-narrow-rules', 'request-target.ts', 'if (/%(?![0-9a-f]{2})/i.test(path)) return …;'),
+  one('no control character in a path', 'net-narrow-rules', 'request-target.ts', 'if (/%[01][0-9a-f]|%7f/i.test(path)) return …;'),
+  one('no dot that is written as something else', 'net-narrow-rules', 'request-target.ts', 'if (/%2e|%25(?:2e|2f|5c)/i.test(path)) return …;'),
+  one('no empty part', 'net-narrow-rules', 'request-target.ts', "if (parts.slice(0, -1).includes('')) return …;"),
+  one('no way up', 'net-narrow-rules', 'request-target.ts', 'return parts.some((part) => /^\\.{1,2}(?:;|$)/.test(part)) ? … : null;', 'return parts.length < 0 ? "" : null;'),
   one('what is meant for the gateway stays there', 'net-hop-by-hop', 'request-rewrite.ts', "&& !lower.startsWith('proxy-')"),
   one('what Connection names stays there', 'net-hop-by-hop', 'request-rewrite.ts', '!OURS.has(lower) && !named.includes(lower) &&', '!OURS.has(lower) &&'),
   one('host and framing are written anew', 'net-hop-by-hop', 'request-rewrite.ts', '!OURS.has(lower) && !named.includes(lower) &&', '!named.includes(lower) &&'),
   one('a request that is not understood is the last one', 'net-second-request', 'intercept.ts', "tell(input, '-', '-', outcome, tally, started);\n    return false;", "tell(input, '-', '-', outcome, tally, started);\n    return true;"),
   one('a request for another host is the last one', 'net-second-request', 'intercept.ts', 'const understood = head !== null && status !== 400 && status !== 421;', 'const understood = head !== null;'),
   // Chunks of a request.
-  one('the size of a chunk is a number', 'net-chunks', 'body.ts', "else return 'the size of a chunk is not a plain number';", 'else if (digits.length > 100) return "";'),
+  one('the size of a chunk is a number', 'net-chunks', 'body.ts', 'else return …;', 'else if (digits.length > 100) return "";'),
   one('sizes do not overflow', 'net-chunks', 'body.ts', 'const MAX_SIZE_DIGITS = 12;', 'const MAX_SIZE_DIGITS = 100;'),
-  one('a size ends in CR LF', 'net-chunks', 'body.ts', "if (byte !== LF) return 'the size of a chunk does not end in CR LF';"),
-  one('a chunk is as long as its size', 'net-chunks', 'body.ts', "if (byte !== CR) return 'a chunk is longer than its size';", 'if (byte !== CR) return null;'),
-  one('a chunk ends in CR LF', 'net-chunks', 'body.ts', "if (byte !== LF) return 'a chunk does not end in CR LF';"),
-  one('a trailer has an end', 'net-chunks', 'body.ts', "if (trailer.length > MAX_TRAILER_BYTES) return 'its trailer is too long';"),
-  one('lines of a trailer end with CR', 'net-chunks', 'body.ts', "if (!trailer.endsWith('\\r\\n')) return 'a line of its trailer ends without CR';", "if (!trailer.endsWith('\\r\\n')) trailer = `${trailer.slice(0, -1)}\\r\\n`;"),
-  one('a trailer is understood', 'net-chunks', 'body.ts', "if ('kind' in fields) return 'its trailer has a field that is not understood';", "if ('kind' in fields) return null;"),
-  one('a trailer changes nothing', 'net-chunks', 'body.ts', "return moved ? 'its trailer has a field that belongs into a head' : null;", 'return moved ? null : null;'),
+  one('a size ends in CR LF', 'net-chunks', 'body.ts', "case 'size-lf': if (byte !== LF) return …;", "case 'size-lf':"),
+  one('a chunk is as long as its size', 'net-chunks', 'body.ts', 'if (byte !== CR) return …;', 'if (byte !== CR) return null;'),
+  one('a chunk ends in CR LF', 'net-chunks', 'body.ts', "case 'data-lf': if (byte !== LF) return …;", "case 'data-lf':"),
+  one('a trailer has an end', 'net-chunks', 'body.ts', 'if (trailer.length > MAX_TRAILER_BYTES) return …;'),
+  one('lines of a trailer end with CR', 'net-chunks', 'body.ts', "if (!trailer.endsWith('\\r\\n')) return …;", "if (!trailer.endsWith('\\r\\n')) trailer = `${trailer.slice(0, -1)}\\r\\n`;"),
+  one('a trailer is understood', 'net-chunks', 'body.ts', "if ('kind' in fields) return …;", "if ('kind' in fields) return null;"),
+  one('a trailer changes nothing', 'net-chunks', 'body.ts', 'return moved ? … : null;', 'return moved ? null : null;'),
   // Answers.
-  one('an answer has one kind of length', 'net-hostile-answers', 'head.ts', "if (lengths.length > 0) return bad('it has both a Content-Length and a Transfer-Encoding');"),
+  one('an answer has one kind of length', 'net-hostile-answers', 'head.ts', 'if (lengths.length > 0) return bad(…);'),
   one('an answer has a status', 'net-hostile-answers', 'response-head.ts', '([1-5][0-9][0-9])', '([0-9][0-9][0-9])'),
   one('framing of an answer is understood', 'net-hostile-answers', 'response-head.ts', "if (framing?.kind === 'bad') return framing;", "if (framing?.kind === 'bad') return bad('', 431) && readResponseHead(Buffer.from('HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n'), requestMethod);"),
   one('nothing is switched to that was not asked for', 'net-hostile-answers', 'response-relay.ts', "if (!relay.upgrade || firstOf(head.headers, 'upgrade')?.toLowerCase() !== 'websocket') {", "if (firstOf(head.headers, 'upgrade')?.toLowerCase() !== 'websocket') {"),
@@ -162,14 +161,14 @@ const BY_HAND: readonly Mutant[] = [
   one('an answer too many ends the connection', 'net-second-request', 'intercept.ts', "line.origin.source.state === 'open' && !line.origin.source.waiting;", "line.origin.source.state === 'open';"),
   // Secrets.
   one('a secret is for its header', 'cred-other-header', 'request-rewrite.ts', 'field[0].toLowerCase() === header ? [field[0], fillIn(field[1], secret, hide)] : field', '[field[0], fillIn(field[1], secret, hide)]'),
-  one('no secret in clear', 'cred-in-clear', 'travel.ts', "inspect(visit, permission, first, { upstream: 'http', secrets: [], single", "inspect(visit, permission, first, { upstream: 'http', secrets: input.secretsFor(target.host, port), single"),
-  one('the host of a secret is looked into', 'cred-in-clear', 'travel.ts', 'if (permission.verdict.inspect || secrets.length > 0) {', 'if (permission.verdict.inspect) {'),
+  one('no secret in clear', 'cred-in-clear', 'carry.ts', "inspect(visit, permission, first, { upstream: 'http', secrets: [], single", "inspect(visit, permission, first, { upstream: 'http', secrets: input.secretsFor(target.host, port), single"),
+  one('the host of a secret is looked into', 'cred-in-clear', 'carry.ts', 'if (permission.verdict.inspect || secrets.length > 0) {', 'if (permission.verdict.inspect) {'),
   one('a secret is for its host', 'tls-secret-elsewhere', 'gateway.ts', 'secret.host === host && secret.port === port &&', 'secret.port === port &&'),
   one('a secret is for its port', 'tls-secret-elsewhere', 'gateway.ts', 'secret.host === host && secret.port === port &&', 'secret.host === host &&'),
-  all('an endpoint has one name', 'cred-endpoint-elsewhere', of('doors.ts', ['secret.viaEndpoint && secret.name === name', 'secret.viaEndpoint']), of('request-target.ts', ["return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;", 'return path;'])),
-  one('only some secrets have an endpoint', 'cred-endpoint-elsewhere', 'doors.ts', 'secret.viaEndpoint && secret.name === name', 'secret.name === name'),
+  all('an endpoint has one name', 'cred-endpoint-elsewhere', of('name-listeners.ts', ['secret.viaEndpoint && secret.name === name', 'secret.viaEndpoint']), of('request-target.ts', ["return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;", 'return path;'])),
+  one('only some secrets have an endpoint', 'cred-endpoint-elsewhere', 'name-listeners.ts', 'secret.viaEndpoint && secret.name === name', 'secret.name === name'),
   one('every request to an endpoint is for it', 'net-second-request', 'request-target.ts', "return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : null;", 'return path;'),
-  all('a host proves who it is', 'cred-forged-host', of('secure-ends.ts', ['rejectUnauthorized: true,', 'rejectUnauthorized: false,'], ["settle(socket.authorized ? null : 'its certificate is not valid')", 'settle(null)'])),
+  all('a host proves who it is', 'cred-forged-host', of('secure-ends.ts', ['rejectUnauthorized: true,', 'rejectUnauthorized: false,'], ['settle(socket.authorized ? null : …)', 'settle(null)'])),
   one('values are taken out of bodies', 'cred-sent-back', 'response-relay.ts', 'const piece = redactor === null ? taken.used : redact(redactor, taken, chunked);', 'const piece = redactor === null || taken.data.length >= 0 ? taken.used : redact(redactor, taken, chunked);'),
   one('values are taken out of heads', 'cred-sent-back', 'response-relay.ts', 'return relay.redactor === null ? bytes : Buffer.concat([relay.redactor.pass(bytes), relay.redactor.end()]);', 'return bytes;'),
   one('values that come in pieces', 'cred-sent-back', 'redact.ts', 'const keep = heldLength(data, wanted);', 'const keep = Math.min(0, heldLength(data, wanted));'),
@@ -180,29 +179,29 @@ const BY_HAND: readonly Mutant[] = [
   one('nobody asks for a compressed answer', 'cred-sent-back-later', 'request-rewrite.ts', 'const hidden = to.secrets.length > 0 ? UNREADABLE : [];', 'const hidden = to.secrets.length < 0 ? UNREADABLE : [];'),
   one('values are taken out of a WebSocket', 'cred-sent-back-later', 'web-socket.ts', 'redactor === null ? chunk : redactor.pass(chunk)', 'chunk'),
   one('what a proxy says stays here', 'cred-proxy-password', 'upstream.ts', 'return { kind: \'closed\', code: `status ${status}` };', "return { kind: 'closed', code: heard.toString('latin1') };"),
-  one('a deny holds at an endpoint too', 'cred-endpoint-elsewhere', 'doors.ts', 'passages.permit(visit, target, first.port).then((permission) => {', "passages.permit(visit, target, first.port).then((asked) => asked.kind === 'granted' ? asked : { kind: 'granted' as const, verdict: { kind: 'allowed' as const, rule: { action: 'allow' as const, host: target.host, port: first.port, methods: null, path: null, origin: '' }, inspect: false }, target }).then((permission) => {"),
+  one('a deny holds at an endpoint too', 'cred-endpoint-elsewhere', 'name-listeners.ts', 'passages.permit(visit, target, first.port).then((permission) => {', "passages.permit(visit, target, first.port).then((asked) => asked.kind === 'granted' ? asked : { kind: 'granted' as const, verdict: { kind: 'allowed' as const, rule: { action: 'allow' as const, host: target.host, port: first.port, methods: null, path: null, origin: '' }, inspect: false }, target }).then((permission) => {"),
   // Limits; see gateway-limits.ts.
   one('connections at one time', 'limit-connections', 'limits.ts', 'if (open >= limits.connections)', 'if (open >= 1_000_000)'),
   one('connections in a second', 'limit-per-second', 'limits.ts', 'if (tokens < 1)', 'if (tokens < -1_000_000)'),
   one('bytes out through a tunnel', 'limit-bytes-tunnel', 'relay.ts', 'counter.out(chunk.length) ? toOrigin(chunk) : stop()', 'counter.out(chunk.length) ? toOrigin(chunk) : toOrigin(chunk)'),
   one('bytes out by requests', 'limit-bytes-requests', 'intercept.ts', "if (!input.count('out', bytes.length)) return 'spent';", "input.count('out', bytes.length);"),
   one('nobody enters when all is spent', 'limit-bytes-tunnel', 'limits.ts', 'if (exhausted !== null) return exhausted;'),
-  one('whoever says nothing is sent away', 'limit-silence', 'visit.ts', 'if (now() - since < input.firstWordsMs) return;', 'if (now() - since < 1_000_000) return;'),
-  one('whoever does not begin TLS is sent away', 'limit-silence', 'tunnel.ts', "setTimeout(() => refuse('its TLS did not begin in time'), visit.firstWordsMs)", "setTimeout(() => refuse('its TLS did not begin in time'), 1_000_000)"),
-  one('nobody has said yes', 'limit-asked', 'passage.ts', 'if (verdict.kind === \'allowed\') return { kind: \'granted\', verdict, target };', "if (verdict.kind === 'allowed' || input.asks !== null) return { kind: 'granted', verdict: { kind: 'allowed', rule: { action: 'allow', host: target.host, port, methods: null, path: null, origin: '' }, inspect: false }, target };"),
+  one('whoever says nothing is sent away', 'limit-silence', 'connection.ts', 'if (now() - since < input.firstWordsMs) return;', 'if (now() - since < 1_000_000) return;'),
+  one('whoever does not begin TLS is sent away', 'limit-silence', 'tunnel.ts', 'setTimeout(() => refuse(…), visit.firstWordsMs)', 'setTimeout(() => refuse(…), 1_000_000)'),
+  one('nobody has said yes', 'limit-asked', 'authorize.ts', 'if (verdict.kind === \'allowed\') return { kind: \'granted\', verdict, target };', "if (verdict.kind === 'allowed' || input.asks !== null) return { kind: 'granted', verdict: { kind: 'allowed', rule: { action: 'allow', host: target.host, port, methods: null, path: null, origin: '' }, inspect: false }, target };"),
   one('so many wait for a yes', 'limit-asks', 'asks.ts', 'const MOST_ASKS = 100;', 'const MOST_ASKS = 100_000;'),
   one('a connection that asks for nothing ends', 'limit-idle', 'intercept.ts', 'setTimeout(() => line.isIdle && line.client.socket.destroy(),', 'setTimeout(() => line.isIdle && line.client.socket.pending,'),
   one('a head comes in time', 'limit-idle', 'intercept.ts', 'clearTimeout(timer);\n    timer = setTimeout(giveUp, limit);', 'clearTimeout(timer);'),
   one('so many names have an address', 'limit-names', 'names.ts', 'if (addresses.size >= MOST_NAMES) return null;'),
   one('so many names are looked up at one time', 'limit-lookups', 'resolve.ts', 'if (underWay.size >= MOST_UNDER_WAY)', 'if (underWay.size < 0)'),
-  one('so many are told that they are too many', 'limit-turned-away', 'visit.ts', 'if (turnedAway.size >= MOST_TURNED_AWAY) return void socket.destroy();'),
+  one('so many are told that they are too many', 'limit-turned-away', 'connection.ts', 'if (turnedAway.size >= MOST_TURNED_AWAY) return void socket.destroy();'),
   one('a token where others can come', 'limit-token', 'front.ts', 'if (travel.isToken !== null && !travel.isToken(passwordOf(head))) return refuse(visit, 407, NO_TOKEN);'),
   one('a token for SOCKS', 'limit-token', 'front.ts', "if (given.kind === 'password' && isToken(given.password))", "if (given.kind === 'password')"),
 ];
 
 /** One for each block of addresses for special purposes. Those of IPv6 but one lie outside of what is routed at all. */
 function blocks(): Mutant[] {
-  const source = readFileSync(new URL('../../../../src/gateway/dial/address.ts', import.meta.url), 'utf8');
+  const source = SOURCE.read(SOURCE.file('gateway/dial/address.ts'));
   const lines = [...source.matchAll(/^ {4}\['([0-9.]+\/\d+|2001::\/23)', '[^']+'\],\n/gm)];
   return lines
     .map(([line, block = '']) =>

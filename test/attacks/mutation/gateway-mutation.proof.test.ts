@@ -1,5 +1,6 @@
 // test/attacks/mutation/gateway-mutation.proof.test.ts: takes each protection out of the gateway, one at a time, and shows that an attempt then succeeds: of
 // the table that `ags doctor --attack` runs, or of gateway-limits.ts.
+// needs: low-ports
 import { expect, test } from 'vitest';
 import { breaches, type Attack, type Places } from '../../../src/attack/table/attack.ts';
 import { DOMAIN } from '../../../src/attack/table/origin.ts';
@@ -33,7 +34,7 @@ test.concurrent.for(LIMIT_ATTACKS.map((attack) => [attack.id, attack] as const))
 );
 
 test('where there is a network, an attempt that finds no door was not made, and where there is none it was stopped', async () => {
-  const nobody = { DOOR: '1', NAMES: '1', TLS_DOOR: '1', WEB_DOOR: '1', ENDPOINT: '1' };
+  const nobody = { LISTENER: '1', NAMES: '1', TLS_LISTENER: '1', WEB_LISTENER: '1', ENDPOINT: '1' };
   const places = {
     ...nobody,
     LOOPBACK_PORT: '1',
@@ -56,12 +57,12 @@ const unnoticed = new Set(MUTANTS.map(({ name }) => name));
 
 test.concurrent.for(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
   'without "%s", an attempt succeeds',
-  async ([, { name, by, edits }]) => {
+  async ([, { name, by, pieces }]) => {
     const attack: ((typeof SHARED)[number] & { setting?: Setting }) | undefined = [...SHARED, ...LIMIT_ATTACKS].find(
       ({ id }) => id === by,
     );
     if (attack === undefined) throw new Error(`there is no attempt ${by}`);
-    const found = await attackGateway(edits, [attack], attack.setting);
+    const found = await attackGateway(pieces, [attack], attack.setting);
     // A gateway that lets nobody through any more would be no proof.
     expect(found.filter((line) => !line.includes('does not work'))).not.toEqual([]);
     unnoticed.delete(name);

@@ -1,12 +1,14 @@
 // test/attacks/mutation/gateway-protections.test.ts: the list of what is taken out of the gateway is complete: every sentence by which its source refuses
 // something, and every bound in it, is in gateway-mutants.ts, or stands here with what else proves it.
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { MUTANTS } from './gateway-mutants.ts';
-import { missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
+import { pathIn, SOURCE } from './mutated-source.ts';
+import { goneNames, missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
 
-const ROOT = new URL('../../..', import.meta.url).pathname;
+/** Every file of the gateway. */
+const FOLDER = dirname(pathIn(() => import('../../../src/gateway/gateway.ts')));
+const FILES = SOURCE.files.filter((path) => path.startsWith(`${FOLDER}/`));
 
 /** Whole files that no program inside can reach, or that decide nothing; with what tests them. */
 const FILES_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -44,12 +46,12 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'const MOST_ADDRESSES': 'how many addresses of an allowed host are tried',
     'const MOST_THROUGH_PROXY': 'how many addresses a proxy is asked for',
   },
-  'doors.ts': {
-    'if (first === undefined) return refuse': 'taken out with the line that finds the endpoint',
+  'name-listeners.ts': {
+    "return refuse(connection, 404, 'no endpoint has this name": 'taken out with the line that finds the endpoint',
     'if (target === null) return refuse': 'a host that the user wrote is one',
   },
   'front.ts': {
-    'return () => refuse(visit, result.status': 'the words of those in request-head.ts',
+    'return () => refuse(connection, result.status': 'the words of those in request-head.ts',
     'if (place === null || place.port === null)': 'there is nowhere to go without a place',
     "return refuse(visit, 400, 'this is a proxy": 'there is nowhere to go without a place',
   },
@@ -103,7 +105,7 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "if (result.kind === 'bad') return": 'the words of those in response-head.ts',
     'if (!relay.count(head.bytes)) return': 'what comes in has no limit',
   },
-  'passage.ts': {
+  'authorize.ts': {
     'const ASKED_MS': 'what is written down',
     'const REFUSED_MS': 'what is written down',
   },
@@ -116,36 +118,40 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "return { kind: 'refused', status: 502": 'words of what handshake finds',
     "if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')": 'words',
   },
-  'visit.ts': {
+  'connection.ts': {
     'const IN_HAND_MS': 'what is written down',
   },
   'web-socket.ts': { 'const LINGER_MS': 'after everything was said' },
 };
 
+const REFUSING = ['bad', 'refuse', 'refused', 'say', 'fail', 'drop'];
+const REFUSALS = ['notTls', 'tooLong', 'elsewhere', 'cut'];
 const REFUSES = [
-  /\b(?:bad|refused?|say|fail|drop)\(.*['`]/,
+  new RegExp(`\\b(?:${REFUSING.join('|')})\\(.*['\`]`),
   /\b(?:problem|reason): ['`]/,
   /return (?:.*\? )?'[^']* [^']*'/,
-  /\b(?:notTls|tooLong|elsewhere|cut);/,
+  new RegExp(`\\b(?:${REFUSALS.join('|')});`),
 ];
 const BOUND = /^(?:export )?const ((?:MAX|MOST)_\w+|\w+_MS|\w+_SECONDS) = /;
 
-const files = readdirSync(join(ROOT, 'src/gateway')).filter((file) => FILES_ELSEWHERE[file] === undefined);
 const WATCHED: Watched = {
-  files: files.map((file) => `gateway/${file}`),
-  edits: MUTANTS.flatMap(({ edits }) => edits),
+  files: FILES.filter((path) => FILES_ELSEWHERE[basename(path)] === undefined),
+  pieces: MUTANTS.flatMap(({ pieces }) => pieces),
   like: [BOUND, ...REFUSES],
+  names: [...REFUSING, ...REFUSALS, 'problem', 'reason'],
   notHere: Object.fromEntries(Object.entries(NOT_HERE).map(([file, lines]) => [`gateway/${file}`, lines])),
 };
 
 test('every refusal and every bound in the source of the gateway is taken out somewhere, or is known', () => {
   expect(placesIn(WATCHED).filter(({ taken }) => taken).length).toBeGreaterThan(60);
   expect(unknownIn(WATCHED)).toEqual([]);
+  expect(goneNames(WATCHED)).toEqual([]);
 });
 
 test('what is proved elsewhere is there, and so is what proves it', () => {
   const reasons = [...Object.values(FILES_ELSEWHERE), ...Object.values(NOT_HERE).flatMap((one) => Object.values(one))];
   expect(missingProofs(reasons)).toEqual([]);
   expect(staleIn(WATCHED)).toEqual([]);
-  expect(Object.keys(FILES_ELSEWHERE).filter((file) => !existsSync(join(ROOT, 'src/gateway', file)))).toEqual([]);
+  const there = FILES.map((path) => basename(path));
+  expect(Object.keys(FILES_ELSEWHERE).filter((file) => !there.includes(file))).toEqual([]);
 });

@@ -2,11 +2,12 @@
 // programs of the attempts talk to it directly, so that nothing but the gateway stands in their way. All traffic stays on loopback.
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { breaches, type Attack, type Places } from '../../../src/attack/table/attack.ts';
 import { attackedNetwork } from '../../../src/attack/table/attacked-network.ts';
@@ -14,10 +15,11 @@ import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/tabl
 import { DOMAIN, openOrigin } from '../../../src/attack/table/origin.ts';
 import { createAuthority, type Authority } from '../../../src/gateway/intercept/certificate.ts';
 import type * as GatewayModule from '../../../src/gateway/gateway.ts';
-import type { GatewayDoor, GatewayInput } from '../../../src/gateway/gateway.ts';
+import type { GatewayListener, GatewayInput } from '../../../src/gateway/gateway.ts';
 import { LIMITS, rulesOf } from '../../gateway/fixture.ts';
+import { pathIn, SOURCE, type Piece } from './mutated-source.ts';
 
-const SRC = new URL('../../../src/', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WORD = 'CANARY-0123456789abcdef';
 const SECRET = `${WORD}/"`;
 /** An address of "this machine", and what a name leads to that has been given by a block too wide for it. */
@@ -29,24 +31,21 @@ const [trusted, forger, inside] = ['trusted', 'nobody', 'inside'].map((commonNam
 ) as [Authority, Authority, Authority];
 
 /** Whatever a mutant lets through goes no further than this machine. */
-const STAY: readonly Edit[] = ['own-buffer.ts', 'travel.ts'].map((file) => [
+export const STAY: readonly Piece[] = ['own-buffer.ts', 'carry.ts'].map((file) => [
   `gateway/${file}`,
   'connect({ host: address, port, allowHalfOpen: true, noDelay: true',
   "connect({ host: /^(127\\.|::)/.test(address) ? address : '127.255.255.255', port, allowHalfOpen: true, noDelay: true",
 ]);
 
-/** In a file below src/, a text that stands there once, and what stands there instead. */
-export type Edit = readonly [file: string, from: string, to: string];
-
 export type Setting = Partial<Pick<GatewayInput, 'isToken' | 'waits'>> & {
   readonly policy?: Partial<GatewayInput['policy']>;
   /** What is replaced before anything is taken out. */
-  readonly given?: readonly Edit[];
+  readonly given?: readonly Piece[];
 };
 
 /** What succeeds of these attempts, and what was seen outside. */
 export async function attackGateway(
-  edits: readonly Edit[],
+  edits: readonly Piece[],
   attacks: readonly Attack[],
   setting: Setting = {},
 ): Promise<string[]> {
@@ -103,7 +102,7 @@ export async function attackGateway(
       waits: { connectMs: 1000, ...setting.waits },
     });
     open.unshift(gateway);
-    const door = (kind: GatewayDoor['kind'] & ('proxy' | 'tls' | 'web' | 'endpoint')): Server =>
+    const listener = (kind: GatewayListener['kind'] & ('proxy' | 'tls' | 'web' | 'endpoint')): Server =>
       createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
         socket.on('error', () => undefined);
         gateway.enter({ kind }, socket);
@@ -117,11 +116,11 @@ export async function attackGateway(
     open.unshift(names);
     const places = {
       NETWORK: 'on',
-      DOOR: String(await listen(door('proxy'))),
+      LISTENER: String(await listen(listener('proxy'))),
       NAMES: String(names.address().port),
-      TLS_DOOR: String(await listenEverywhere(() => door('tls'), listen)),
-      WEB_DOOR: String(await listenEverywhere(() => door('web'), listen)),
-      ENDPOINT: String(await listen(door('endpoint'))),
+      TLS_LISTENER: String(await listenEverywhere(() => listener('tls'), listen)),
+      WEB_LISTENER: String(await listenEverywhere(() => listener('web'), listen)),
+      ENDPOINT: String(await listen(listener('endpoint'))),
       LOOPBACK_PORT: String(canary),
       ECHO: `echo.${DOMAIN}:${origin.port}`,
       SECURE: String(origin.securePort),
@@ -145,33 +144,24 @@ export async function attackGateway(
 type Listen = (server: Server, address: string, port?: number) => Promise<number>;
 
 /** At one port of the first addresses that names are given, and of one that stands for none. Any other may have it somewhere. */
-async function listenEverywhere(door: () => Server, listen: Listen, tries = 10): Promise<number> {
-  const port = await listen(door(), '127.64.0.1');
+async function listenEverywhere(listener: () => Server, listen: Listen, tries = 10): Promise<number> {
+  const port = await listen(listener(), '127.64.0.1');
   try {
-    for (const address of ['127.64.0.2', '127.99.0.1']) await listen(door(), address, port);
+    for (const address of ['127.64.0.2', '127.99.0.1']) await listen(listener(), address, port);
     return port;
   } catch (error) {
     if (tries === 0) throw error;
-    return listenEverywhere(door, listen, tries - 1);
+    return listenEverywhere(listener, listen, tries - 1);
   }
 }
 
-async function build(edits: readonly Edit[]): Promise<typeof GatewayModule & AsyncDisposable> {
-  if (edits.length === 0)
-    return { ...(await import('../../../src/gateway/gateway.ts')), [Symbol.asyncDispose]: () => Promise.resolve() };
+async function build(edits: readonly Piece[]): Promise<typeof GatewayModule & AsyncDisposable> {
+  const load = (): Promise<typeof GatewayModule> => import('../../../src/gateway/gateway.ts');
+  if (edits.length === 0) return { ...(await load()), [Symbol.asyncDispose]: () => Promise.resolve() };
   const dir = mkdtempSync(join(tmpdir(), 'ags-gateway-mutant-'));
-  const changed = new Map<string, string>();
-  for (const [file, from, to] of [...edits, ...STAY]) {
-    const path = join(SRC, file);
-    const source = changed.get(path) ?? readFileSync(path, 'utf8');
-    if (source.split(from).length !== 2) throw new Error(`${file} is not as it was: ${from}`);
-    changed.set(
-      path,
-      source.replace(from, () => to),
-    );
-  }
+  const changed = new Map([...SOURCE.edit([...edits, ...STAY])].map(([path, text]) => [join(ROOT, path), text]));
   const bundle = await rolldown({
-    input: { gateway: join(SRC, 'gateway/gateway.ts') },
+    input: { gateway: join(ROOT, pathIn(load)) },
     platform: 'node',
     logLevel: 'silent',
     plugins: [{ name: 'mutant', load: (id) => changed.get(id) ?? null }],

@@ -5,10 +5,6 @@ import { readdirSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type * as Cache from '../../../src/nested-docker/image-cache/cache.ts';
-import type * as Question from '../../../src/nested-docker/image-cache/request.ts';
-import type * as Store from '../../../src/nested-docker/image-cache/store.ts';
-import type * as Upstream from '../../../src/nested-docker/image-cache/upstream.ts';
 import { ask, digestOf, startHub, type Hub } from '../../nested-docker/image-cache/hub.ts';
 import type { Use } from './mutated-source.ts';
 import type { PartAttempt } from './parts.ts';
@@ -26,9 +22,9 @@ const HOSTILE_QUESTIONS: readonly (readonly [method: string, target: string])[] 
 ];
 
 const questions: PartAttempt = async (use) => {
-  const { readQuestion } = await use<typeof Question>('registry/question.ts');
-  if (readQuestion('GET', '/v2/a/b/manifests/1').kind !== 'question') throw new Error('nothing can be asked');
-  return HOSTILE_QUESTIONS.filter(([method, target]) => readQuestion(method, target).kind === 'question').map(
+  const { readImageRequest } = await use(() => import('../../../src/nested-docker/image-cache/request.ts'));
+  if (readImageRequest('GET', '/v2/a/b/manifests/1').kind !== 'question') throw new Error('nothing can be asked');
+  return HOSTILE_QUESTIONS.filter(([method, target]) => readImageRequest(method, target).kind === 'question').map(
     ([method, target]) => `${method} ${target.slice(0, 50)}`,
   );
 };
@@ -39,9 +35,9 @@ async function startCache(
   dir: string,
   given: { registries: Record<string, string>; mostBytes?: number; now?: () => number; stands?: Record<string, Hub> },
 ): Promise<AsyncDisposable & { readonly at: string }> {
-  const { createImageCache } = await use<typeof Cache>('registry/cache.ts');
-  const { openImageStore } = await use<typeof Store>('registry/store.ts');
-  const { createRegistryClient } = await use<typeof Upstream>('registry/upstream.ts');
+  const { createImageCache } = await use(() => import('../../../src/nested-docker/image-cache/cache.ts'));
+  const { openImageStore } = await use(() => import('../../../src/nested-docker/image-cache/store.ts'));
+  const { createRegistryClient } = await use(() => import('../../../src/nested-docker/image-cache/upstream.ts'));
   const portOf = (url: URL): number => Number(new URL(given.stands?.[url.hostname]?.origin ?? url).port);
   const server = createImageCache({
     store: openImageStore(join(dir, 'store'), given.mostBytes ?? 1e9),

@@ -1,25 +1,23 @@
 // test/attacks/mutation/import-mutants.ts: the protections of importing a task, what the source is without each of them, and which attempt of
 // import-parts-*.ts should miss it.
-import { readFileSync } from 'node:fs';
 import type { IMPORT_FILE_PARTS } from './import-parts-file.ts';
 import type { IMPORT_WORK_PARTS } from './import-parts-work.ts';
-import type { Piece } from './mutated-source.ts';
-import type { PartMutant } from './parts.ts';
+import { SOURCE, type Piece } from './mutated-source.ts';
+import { mutantsOf, type PartMutant } from './parts.ts';
 
 type Part = keyof typeof IMPORT_FILE_PARTS | keyof typeof IMPORT_WORK_PARTS;
 type Mutant = PartMutant<Part>;
 
-const one = (by: Part, name: string, ...pieces: readonly Piece[]): Mutant => ({ name, by, pieces });
-const off = (by: Part, file: string, name: string, from: string, to = ''): Mutant => one(by, name, [file, from, to]);
+const { one, off } = mutantsOf<Part>();
 
-const [ARCHIVE, TREE, READ] = ['lib/archive.ts', 'lib/tree-archive.ts', 'tasks/import-read.ts'];
+const [ARCHIVE, TREE, READ] = ['lib/archive.ts', 'lib/tree-archive.ts', 'transfer/import-read.ts'];
 const [EXPORT, EVENT] = ['protocol/export.ts', 'protocol/carried-event.ts'];
-const [OBJECTS, DATA, PLACE] = ['tasks/import-objects.ts', 'tasks/import-data.ts', 'tasks/import-place.ts'];
-const [RULES, ASKS, TEXT] = ['tasks/carried-rules.ts', 'config/asks.ts', 'tasks/portable-text.ts'];
-const [IMPORT, IMPORTED] = ['tasks/import.ts', 'tasks/imported-task.ts'];
+const [OBJECTS, DATA, PLACE] = ['transfer/import-objects.ts', 'transfer/import-data.ts', 'transfer/import-place.ts'];
+const [RULES, ASKS, TEXT] = ['transfer/carried-rules.ts', 'config/asks.ts', 'transfer/portable-text.ts'];
+const [IMPORT, IMPORTED] = ['transfer/import.ts', 'transfer/imported-task.ts'];
 
 /** Behind whoever looks for what is missing: git itself. */
-const STRICT: Piece = ['git/staging.ts', "'--strict', ", ''];
+const STRICT: Piece = ['git/staging/staging.ts', "'--strict', ", ''];
 /** Behind whoever looks where a branch is: it moves only from there. */
 const ANYWHERE: Piece = ['git/owner-git.ts', 'ref, to ?? zero, from ?? zero]', 'ref, to ?? zero]'];
 
@@ -29,13 +27,13 @@ const BY_HAND: readonly Mutant[] = [
   // The archive.
   off('archive', ARCHIVE, 'names come from a list', '!isKnown(name) || '),
   off('archive', ARCHIVE, 'headers are ours, byte for byte', ' || !headerOf({ name, bytes }).equals(header)'),
-  off('archive', ARCHIVE, 'a member is there once', 'if (found.has(name)) return { problem: `${name} is in it twice` };'),
+  off('archive', ARCHIVE, 'a member is there once', 'if (found.has(name)) return { problem: … };'),
   off('archive', ARCHIVE, 'nothing follows the end', 'at + 2 * BLOCK === size && '),
   off('archive', ARCHIVE, 'an end is two blocks', '=== size && header.every((byte) => byte === 0);', '=== size;'),
-  one('archive', 'an archive is whole', [ARCHIVE, "if (at + 2 * BLOCK > size) return { problem: 'it ends too early' };", ''], [ARCHIVE, 'into.fill(0xff, done);', 'into.fill(0, done);'], [ARCHIVE, 'at + 2 * BLOCK === size && ', '']),
+  one('archive', 'an archive is whole', [ARCHIVE, 'if (at + 2 * BLOCK > size) return { problem: … };', ''], [ARCHIVE, 'into.fill(0xff, done);', 'into.fill(0, done);'], [ARCHIVE, 'at + 2 * BLOCK === size && ', '']),
   // Trees.
   off('trees', TREE, 'zeros have an end', 'if (zeros > MOST_ZEROS) throw', 'if (zeros < 0) throw'),
-  off('trees', TREE, 'nothing follows the end of a tree', "if (zeros > 0) throw new TreeProblem('something follows its end');"),
+  off('trees', TREE, 'nothing follows the end of a tree', 'if (zeros > 0) throw new TreeProblem(…);'),
   off('trees', TREE, 'a tree begins with its directory', 'if (found.entries === 0 && entry.path.length > 0) throw', 'if (found.entries < 0) throw'),
   off('trees', TREE, 'so many files', 'if (found.entries > limits.entries) throw', 'if (found.entries < 0) throw'),
   off('trees', TREE, 'so many bytes', 'if (found.bytes > limits.bytes) throw', 'if (found.bytes < 0) throw'),
@@ -75,7 +73,7 @@ const BY_HAND: readonly Mutant[] = [
   off('file', READ, 'what was done is there', 'if (members.has(MEMBERS.work) !== (commit !== root)) throw', 'if (commit.length < 0) throw'),
   off('file', READ, 'hashes are true', "if (hash.digest('hex') !== manifest", "if (hash.digest('hex') === manifest.ags + manifest"),
   off('file', READ, 'what is unpacked has an end', 'if (bytes > maxBytes) throw', 'if (bytes < 0) throw'),
-  off('file', READ, 'what cannot be unpacked is refused', "if (String((error as { code?: unknown }).code).startsWith('Z_')) throw refusedFile(`${name} is damaged`);"),
+  off('file', READ, 'what cannot be unpacked is refused', "if (String((error as { code?: unknown }).code).startsWith('Z_')) throw refusedFile(…);"),
   off('long words', READ, 'the manifest has an end', 'if (member.bytes > EXPORT_LIMITS.manifestBytes) throw', 'if (member.bytes < 0) throw'),
   off('long words', READ, 'lines have an end', 'createLines(EXPORT_LIMITS.lineBytes, onLine)', 'createLines(2 ** 40, onLine)'),
   // Events.
@@ -83,10 +81,10 @@ const BY_HAND: readonly Mutant[] = [
   off('events', EVENT, 'what is in events has no others either', "z.object({ kind: z.literal('command'), command: text })", "z.looseObject({ kind: z.literal('command'), command: text })"),
   off('events', EVENT, 'events have a time', 'at: z.iso.datetime()', 'at: z.any()'),
   off('events', EVENT, 'events are those that ags writes', 'SCHEMAS.get(type)?.safeParse(value)', '(SCHEMAS.get(type) ?? z.looseObject({})).safeParse(value)'),
-  off('history', 'tasks/import-history.ts', 'events are read', 'const event = readCarriedEvent(parse(line));', 'const event = parse(line) as CarriedEvent | null;'),
-  off('history', 'tasks/import-history.ts', 'few events are left out', '    requireFew(dropped);\n  });\n  put(', '  });\n  put('),
-  off('history', 'tasks/import-history.ts', 'decisions are read', 'const decision = CarriedDecision.safeParse(parse(line));', 'const decision = { success: true, data: parse(line) as object };'),
-  off('history', 'tasks/import-history.ts', 'few decisions are left out', '      requireFew(dropped);\n    });\n  } finally', '    });\n  } finally'),
+  off('history', 'transfer/import-history.ts', 'events are read', 'const event = readCarriedEvent(parse(line));', 'const event = parse(line) as CarriedEvent | null;'),
+  off('history', 'transfer/import-history.ts', 'few events are left out', '    requireFew(dropped);\n  });\n  put(', '  });\n  put('),
+  off('history', 'transfer/import-history.ts', 'decisions are read', 'const decision = CarriedDecision.safeParse(parse(line));', 'const decision = { success: true, data: parse(line) as object };'),
+  off('history', 'transfer/import-history.ts', 'few decisions are left out', '      requireFew(dropped);\n    });\n  } finally', '    });\n  } finally'),
   // Objects.
   off('objects', OBJECTS, 'no name leads elsewhere', 'inspectName(path).refuse !== null || '),
   off('objects', OBJECTS, 'files are files', ' || !/^(100644|100755|120000)$/.test(mode)'),
@@ -115,9 +113,9 @@ const BY_HAND: readonly Mutant[] = [
   off('places', PLACE, 'no way through a link', 'join(realpathSync(dirname(directory)), basename(directory))', 'join(dirname(directory), basename(directory))'),
   off('new places', PLACE, 'no main branch is a task', "branch === null || branch.startsWith('ags/') ? 'main' : branch", "branch ?? 'main'"),
   off('new places', PLACE, 'nothing that somebody else has begun', 'mkdirSync(part);', 'mkdirSync(part, { recursive: true });'),
-  off('new places', 'git/new-repository.ts', 'no encoding is chosen', "setAttributes(git, 'changed');", "setAttributes(git, 'trusted');"),
-  one('new places', 'no filter is run', ['git/layer-git.ts', "'* -filter -working-tree-encoding\\n'", "'* -working-tree-encoding\\n'"], ['git/host-git.ts', "HOME: '/nonexistent'", "HOME: process.env['HOME'] ?? ''"], ['git/host-git.ts', "GIT_CONFIG_GLOBAL: '/dev/null',\n", '']),
-  one('import journal', 'what was changed since stays', ['tasks/import-journal.ts', '(await readRef(branch.gitDir, branch.ref)) === branch.commit', 'true'], ANYWHERE),
+  off('new places', 'git/staging/new-repository.ts', 'no encoding is chosen', "setAttributes(git, 'changed');", "setAttributes(git, 'trusted');"),
+  one('new places', 'no filter is run', ['git/staging/layer-git.ts', "'* -filter -working-tree-encoding\\n'", "'* -working-tree-encoding\\n'"], ['git/host-git.ts', "HOME: '/nonexistent'", "HOME: process.env['HOME'] ?? ''"], ['git/host-git.ts', "GIT_CONFIG_GLOBAL: '/dev/null',\n", '']),
+  one('import journal', 'what was changed since stays', ['transfer/import-journal.ts', '(await readRef(branch.gitDir, branch.ref)) === branch.commit', 'true'], ANYWHERE),
   // What it may do there.
   off('rights', RULES, 'only what narrows holds without a yes', 'narrow: { ...off, ...deny }', 'narrow: all'),
   off('rights', RULES, 'what widens is a question', 'asksOf(flagLayer(all), config, asked).map(withoutOrigin)', '[]'),
@@ -126,10 +124,10 @@ const BY_HAND: readonly Mutant[] = [
   off('rights', ASKS, 'hidden files are a question', "added('reveal', base.reveal,", "added('reveal', asked.reveal,"),
   off('rights', ASKS, 'limits are a question', 'if (!isAbove(asked.limits[field], base.limits[field])) continue;', 'if (asked.limits[field] !== undefined) continue;'),
   off('rights', ASKS, 'the network is a question', '...networkAsks(project, base, asked).map(onOneLine),'),
-  off('rights', 'config/network-asks.ts', 'the mode of the network is a question', 'RANK.indexOf(after.mode) > RANK.indexOf(before.mode)', 'RANK.indexOf(after.mode) > 9'),
-  off('rights', 'config/network-asks.ts', 'hosts are a question', "({ rules }) => rules.filter(({ action }) => action === 'allow'),", '() => [] as NetworkPolicy["rules"],'),
-  off('rights', 'config/network-asks.ts', 'ports of hosts are a question', '({ tcp }) => tcp,', '() => [] as NetworkPolicy["tcp"],'),
-  off('rights', 'config/network-asks.ts', 'ports of this machine are a question', '({ publish }) => publish,', '() => [] as NetworkPolicy["publish"],'),
+  off('rights', 'config/network/asks.ts', 'the mode of the network is a question', 'RANK.indexOf(after.mode) > RANK.indexOf(before.mode)', 'RANK.indexOf(after.mode) > 9'),
+  off('rights', 'config/network/asks.ts', 'hosts are a question', "({ rules }) => rules.filter(({ action }) => action === 'allow'),", '() => [] as NetworkPolicy["rules"],'),
+  off('rights', 'config/network/asks.ts', 'ports of hosts are a question', '({ tcp }) => tcp,', '() => [] as NetworkPolicy["tcp"],'),
+  off('rights', 'config/network/asks.ts', 'ports of this machine are a question', '({ publish }) => publish,', '() => [] as NetworkPolicy["publish"],'),
   off('goals', IMPORT, 'no right without a yes', 'flags: trust ? wishes.all : wishes.narrow', 'flags: trust ? wishes.narrow : wishes.all'),
   off('goals', IMPORT, 'an agent or a command', "if ((task.agent === 'command') !== (task.command !== undefined))", "if (task.agent === '')"),
   off('claims', IMPORTED, 'no more time than here', 'least(task.maxSeconds, tasks.seconds)', 'task.maxSeconds'),
@@ -149,15 +147,14 @@ const BY_HAND: readonly Mutant[] = [
 ];
 
 const BOUNDS =
-  /\.(?:max|min|regex|refine)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?<=z\.)strictObject|(?<=^export const CarriedDecision = z\.)object|z\.(?:iso\.datetime|enum|literal)\((?:[^()])*\)/g;
+  /\.(?:max|min|regex|refine)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?<=z\.)strictObject|(?<=^export const \w+ = z\.)object|z\.(?:iso\.datetime|enum|literal)\((?:[^()])*\)/g;
 
 /** A whole number is below that by itself. */
 const BY_ITSELF = '.max(Number.MAX_SAFE_INTEGER)';
 
 /** One for each bound of the schemas: without it, with anything in its place, or with anything beside it. */
-function bounds(file: string, from: string, by: (line: string) => Part): Mutant[] {
-  const source = readFileSync(new URL(`../../src/${file}`, import.meta.url), 'utf8');
-  return [...source.slice(source.indexOf(from)).matchAll(/^.+$/gm)].flatMap(([line]) =>
+function bounds(file: string, by: (line: string) => Part): Mutant[] {
+  return [...SOURCE.read(SOURCE.file(file)).matchAll(/^.+$/gm)].flatMap(([line]) =>
     [...line.matchAll(BOUNDS)]
       .filter(([found]) => found !== BY_ITSELF || !line.includes('z.int()'))
       .map(({ 0: found, index }) => {
@@ -168,12 +165,12 @@ function bounds(file: string, from: string, by: (line: string) => Part): Mutant[
   );
 }
 
-const schemas = readFileSync(new URL(`../../src/${EXPORT}`, import.meta.url), 'utf8');
+const schemas = SOURCE.read(SOURCE.file(EXPORT));
 const isOfDecision = (line: string): boolean =>
-  schemas.indexOf(line) >= schemas.indexOf('export const CarriedDecision');
+  schemas.indexOf(line) >= schemas.search(/^export const \w+ = z\.object\(/m);
 
 export const IMPORT_MUTANTS: readonly Mutant[] = [
   ...BY_HAND,
-  ...bounds(EXPORT, 'const Oid', (line) => (isOfDecision(line) ? 'decisions' : 'schema')),
-  ...bounds(EVENT, 'const text', () => 'events').filter(({ name }) => !name.includes('z.literal')),
+  ...bounds(EXPORT, (line) => (isOfDecision(line) ? 'decisions' : 'schema')),
+  ...bounds(EVENT, () => 'events').filter(({ name }) => !name.includes('z.literal')),
 ];

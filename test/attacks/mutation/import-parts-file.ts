@@ -3,10 +3,6 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import type * as Archive from '../../../src/lib/archive.ts';
-import type * as TreeArchive from '../../../src/lib/tree-archive.ts';
-import type * as CarriedEvent from '../../../src/protocol/carried-event.ts';
-import type * as Export from '../../../src/protocol/export.ts';
 import type { MemberName } from '../../../src/protocol/export.ts';
 import type * as ImportRead from '../../../src/transfer/import-read.ts';
 import { createArchive } from '../../../src/lib/archive.ts';
@@ -59,7 +55,7 @@ const HOSTILE_ARCHIVES: Readonly<Record<string, Buffer>> = {
 };
 
 const archive: PartAttempt = async (use, dir) => {
-  const { listArchive } = await use<typeof Archive>('lib/archive.ts');
+  const { listArchive } = await use(() => import('../../../src/lib/archive.ts'));
   const taken = (bytes: Buffer): boolean => {
     const fd = openSync(writeBytes({ home: dir, uid: process.getuid?.() ?? 0 }, 'x.ags', bytes), 'r');
     try {
@@ -78,7 +74,7 @@ export const BY_THE_WRITER = ['name 14', 'twice', 'a directory twice', 'the root
 const HOSTILE_TREES = Object.entries({ ...ODD_KINDS, ...ODD_NAMES, ...ODD_ENDS });
 
 const trees: PartAttempt = async (use) => {
-  const { readTree } = await use<typeof TreeArchive>('lib/tree-archive.ts');
+  const { readTree } = await use(() => import('../../../src/lib/tree-archive.ts'));
   const read = (bytes: Buffer, limits = { bytes: 1000, entries: 100 }): unknown => {
     const reader = readTree(limits, { entry: () => undefined, content: () => undefined });
     reader.push(bytes);
@@ -100,7 +96,7 @@ const KNOWN_LATER =
   /^(size|hash|hash of the work|a member less|a member twice|another format|an agent that nobody knows|a command beside an agent|no command|a rule|a grant|a limit|(root|base|commit) (0|a{64}).*)$/;
 
 const schema: PartAttempt = async (use) => {
-  const { ExportManifest } = await use<typeof Export>('protocol/export.ts');
+  const { ExportManifest } = await use(() => import('../../../src/protocol/export.ts'));
   const manifest = {
     ...soundManifest(),
     members: [{ name: 'work.pack' as MemberName, bytes: 1, sha256: 'a'.repeat(64) }],
@@ -112,7 +108,7 @@ const schema: PartAttempt = async (use) => {
 };
 
 const decisions: PartAttempt = async (use) => {
-  const { CarriedDecision } = await use<typeof Export>('protocol/export.ts');
+  const { CarriedDecision } = await use(() => import('../../../src/protocol/export.ts'));
   const more = CarriedDecision.parse({ ...DECISION, run: 'other', program: 'x' });
   const LIES: readonly object[] = [
     { at: 'now' },
@@ -172,7 +168,7 @@ const HOSTILE_EVENTS: readonly unknown[] = [
 ];
 
 const events: PartAttempt = async (use) => {
-  const { readCarriedEvent } = await use<typeof CarriedEvent>('protocol/carried-event.ts');
+  const { readCarriedEvent } = await use(() => import('../../../src/protocol/carried-event.ts'));
   const read = readCarriedEvent({ ...SOUND_EVENT, seq: 99, task: 'other' });
   const inner = readCarriedEvent({
     type: 'tool.started',
@@ -186,7 +182,7 @@ const events: PartAttempt = async (use) => {
     ...HOSTILE_EVENTS.filter((event) => readCarriedEvent(event) !== null).map((event) =>
       JSON.stringify(event).slice(0, 100),
     ),
-    ...(JSON.stringify([read, inner]).includes('seq') || 'more' in (inner['action'] as object)
+    ...(JSON.stringify([read, inner]).includes('seq') || 'more' in ((inner as { action?: object }).action ?? {})
       ? ['another field']
       : []),
   ];
@@ -247,7 +243,7 @@ const HOSTILE_FILES: Readonly<Record<string, readonly [Parts, ((told: Told) => u
 };
 
 const file: PartAttempt = async (use, dir) => {
-  const { openExport } = await use<typeof ImportRead>('tasks/import-read.ts');
+  const { openExport } = await use(() => import('../../../src/transfer/import-read.ts'));
   const home = { home: dir, uid: process.getuid?.() ?? 0 };
   await readAll(openExport, await writeParts(home, 'sound.ags', withData()));
   // In memory it is as long as its names are many, and a short one would be refused for that.
@@ -265,7 +261,7 @@ const file: PartAttempt = async (use, dir) => {
 };
 
 const longWords: PartAttempt = async (use, dir) => {
-  const { openExport } = await use<typeof ImportRead>('tasks/import-read.ts');
+  const { openExport } = await use(() => import('../../../src/transfer/import-read.ts'));
   const home = { home: dir, uid: process.getuid?.() ?? 0 };
   const [long, wide] = [soundParts(), soundParts()];
   Object.assign(long.manifest.task, { agent: 'command', command: Array.from({ length: 17 }, () => 'x'.repeat(1e6)) });

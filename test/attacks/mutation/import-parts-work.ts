@@ -6,20 +6,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { CarriedRules, ExportManifest } from '../../../src/protocol/export.ts';
-import type * as Staging from '../../../src/git/staging/staging.ts';
 import { createRepository } from '../../../src/git/staging/new-repository.ts';
 import { taskPaths } from '../../../src/store/layout.ts';
-import type * as CarriedRulesPart from '../../../src/transfer/carried-rules.ts';
-import type * as ImportData from '../../../src/transfer/import-data.ts';
-import type * as ImportHistory from '../../../src/transfer/import-history.ts';
-import type * as ImportJournal from '../../../src/transfer/import-journal.ts';
-import type * as ImportObjects from '../../../src/transfer/import-objects.ts';
-import type * as ImportPlace from '../../../src/transfer/import-place.ts';
 import type { ExportFile } from '../../../src/transfer/import-read.ts';
 import type * as ImportedTask from '../../../src/transfer/imported-task.ts';
 import type * as ImportTask from '../../../src/transfer/import.ts';
-import type * as PortableText from '../../../src/transfer/portable-text.ts';
-import type { World } from '../../../src/run/host-context.ts';
+import type { HostContext } from '../../../src/run/host-context.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../../git/hostile-pack.ts';
 import { writeParts, type Parts } from '../../transfer/parts.ts';
 import {
@@ -37,7 +29,7 @@ import {
 } from '../../transfer/sound.ts';
 import { ODD_NAMES, ROOT as TREE_ROOT, tar } from '../../transfer/trees.ts';
 import { all, BY_THE_WRITER, notRefused } from './import-parts-file.ts';
-import { worldOf } from '../own-context.ts';
+import { contextOf } from '../own-context.ts';
 import type { Use } from './mutated-source.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
@@ -71,7 +63,7 @@ const nowhere = tree([['100644', 'never', blob('nobody has this\n')]]);
 
 /** A repository that has the root and what is beside it, and as many that borrow from it as are wanted. */
 async function createLender(use: Use, dir: string): Promise<() => string> {
-  const { createStaging } = await use<typeof Staging>('git/staging.ts');
+  const { createStaging } = await use(() => import('../../../src/git/staging/staging.ts'));
   const lender = join(dir, 'lender.git');
   createStaging(lender, 'sha1');
   unpack(lender, makePack([...ROOT_OBJECTS, ...WORK_OBJECTS, text, plain, beside]));
@@ -96,7 +88,7 @@ const forged = (made: readonly PackObject[]): ExportFile =>
 const withTree = (of: PackObject): ExportFile => forged([text, of, commitOn(of, ROOT)]);
 
 const objects: PartAttempt = async (use, dir) => {
-  const { takeWork } = await use<typeof ImportObjects>('tasks/import-objects.ts');
+  const { takeWork } = await use(() => import('../../../src/transfer/import-objects.ts'));
   const staging = await createLender(use, dir);
   await takeWork(withTree(plain), staging());
   const HOSTILE: Readonly<Record<string, ExportFile>> = {
@@ -109,7 +101,7 @@ const objects: PartAttempt = async (use, dir) => {
 };
 
 const connections: PartAttempt = async (use, dir) => {
-  const { takeHistory, takeWork } = await use<typeof ImportObjects>('tasks/import-objects.ts');
+  const { takeHistory, takeWork } = await use(() => import('../../../src/transfer/import-objects.ts'));
   const staging = await createLender(use, dir);
   const HOSTILE: Readonly<Record<string, ExportFile>> = {
     'a file that nobody has': forged([nowhere, commitOn(nowhere, ROOT)]),
@@ -129,7 +121,7 @@ const connections: PartAttempt = async (use, dir) => {
 const same = <T>(value: T): T => value;
 
 const history: PartAttempt = async (use, dir) => {
-  const { takeEvents, takeDecisions } = await use<typeof ImportHistory>('tasks/import-history.ts');
+  const { takeEvents, takeDecisions } = await use(() => import('../../../src/transfer/import-history.ts'));
   const said = (lines: readonly unknown[]): ExportFile =>
     fileOf({
       lines(_name, _most, onLine) {
@@ -163,7 +155,7 @@ const history: PartAttempt = async (use, dir) => {
 };
 
 const data: PartAttempt = async (use, dir) => {
-  const { takeData } = await use<typeof ImportData>('tasks/import-data.ts');
+  const { takeData } = await use(() => import('../../../src/transfer/import-data.ts'));
   let number = 0;
   let most = 0;
   const copyOf = (task: number): string => join(taskPaths(dir, String(task)).services, 'tasks/db/run/copy');
@@ -207,12 +199,12 @@ const data: PartAttempt = async (use, dir) => {
 };
 
 /** A home with a project whose repository has the root. */
-function createHome(dir: string): World {
+function createHome(dir: string): HostContext {
   const [home, project] = [join(dir, 'home'), join(dir, 'home/code/project')];
   const gitDir = createRepository(project, 'sha1', 'main');
   unpack(gitDir, ROOT_PACK);
   writeFileSync(join(gitDir, 'refs/heads/main'), `${ROOT}\n`);
-  return worldOf({
+  return contextOf({
     home,
     project,
     env: { HOME: home, PATH: '/usr/bin:/bin' },
@@ -222,26 +214,26 @@ function createHome(dir: string): World {
 }
 
 const places: PartAttempt = async (use, dir) => {
-  const { findPlace } = await use<typeof ImportPlace>('tasks/import-place.ts');
-  const world = createHome(dir);
+  const { findPlace } = await use(() => import('../../../src/transfer/import-place.ts'));
+  const context = createHome(dir);
   const [full, empty, elsewhere] = [join(dir, 'full'), join(dir, 'empty'), join(dir, 'elsewhere')];
-  for (const path of [full, empty, elsewhere, world.stateDir]) mkdirSync(path);
+  for (const path of [full, empty, elsewhere, context.stateDir]) mkdirSync(path);
   writeFileSync(join(full, 'mine'), 'x');
   symlinkSync('elsewhere', join(dir, 'link'));
   const manifest = soundManifest();
   const stranger = { ...manifest, work: { ...manifest.work, root: '1'.repeat(40) } };
   const longer = { ...manifest, work: { ...manifest.work, root: '1'.repeat(64), objectFormat: 'sha256' as const } };
   const find = (into?: string, of: ExportManifest = manifest, complete = true): ReturnType<typeof findPlace> =>
-    findPlace(world, of, { into, complete });
+    findPlace(context, of, { into, complete });
   await find();
   const made = await find(join(dir, 'link/new'));
   const refusals = await all([
     notRefused('a directory with files in it', () => find(full)),
     notRefused('a repository without a history', () => find(empty, manifest, false)),
-    notRefused('the state of ags', () => find(join(world.stateDir, 'new'))),
+    notRefused('the state of ags', () => find(join(context.stateDir, 'new'))),
     notRefused('another repository', () => find(undefined, stranger)),
-    notRefused('another repository, by half', () => find(world.cwd, stranger, false)),
-    notRefused('ids of another kind', () => find(world.cwd, longer)),
+    notRefused('another repository, by half', () => find(context.cwd, stranger, false)),
+    notRefused('ids of another kind', () => find(context.cwd, longer)),
   ]);
   return [...refusals, ...(made.project === join(elsewhere, 'new') ? [] : ['a way through a link'])];
 };
@@ -253,7 +245,9 @@ const newPlaces: PartAttempt = async (use, dir) => {
   mkdirSync(taken);
   process.env['HOME'] = dir;
   try {
-    const { beginRepository, fillRepository, mainBranch } = await use<typeof ImportPlace>('tasks/import-place.ts');
+    const { beginRepository, fillRepository, mainBranch } = await use(
+      () => import('../../../src/transfer/import-place.ts'),
+    );
     const attributes = blob('* filter=own\na working-tree-encoding=UTF-16\n');
     const files = tree([
       ['100644', '.gitattributes', attributes],
@@ -288,14 +282,14 @@ const WISHES: Partial<CarriedRules> = {
 };
 
 const rights: PartAttempt = async (use, dir) => {
-  const { judgeRules } = await use<typeof CarriedRulesPart>('tasks/carried-rules.ts');
-  const world = createHome(dir);
+  const { judgeRules } = await use(() => import('../../../src/transfer/carried-rules.ts'));
+  const context = createHome(dir);
   const wish = (rules: Partial<CarriedRules>): ReturnType<typeof judgeRules> =>
-    judgeRules(world, world.cwd, { ...NO_RULES, ...rules });
+    judgeRules(context, context.cwd, { ...NO_RULES, ...rules });
   const { asks, narrow } = await wish({ ...WISHES, deny: ['api.example'] });
   const { narrow: off } = await wish({ network: 'off' });
   // What a project's own file wants counts for nothing before the user has looked at it.
-  writeFileSync(join(world.cwd, 'ags.yaml'), 'network: { allow: [evil.example] }\n');
+  writeFileSync(join(context.cwd, 'ags.yaml'), 'network: { allow: [evil.example] }\n');
   const untrusted = await wish({ allow: ['evil.example'] });
   return [
     ...(asks.length === Object.keys(WISHES).length ? [] : [`nobody is asked: ${asks.join()}`]),
@@ -308,12 +302,12 @@ const rights: PartAttempt = async (use, dir) => {
 };
 
 const texts: PartAttempt = async (use, dir) => {
-  const { toPortable } = await use<typeof PortableText>('tasks/portable-text.ts');
+  const { toPortable } = await use(() => import('../../../src/transfer/portable-text.ts'));
   const [home, project] = [join(dir, 'home'), join(dir, 'p(1)')];
   for (const path of [home, project]) mkdirSync(path);
   symlinkSync('.', join(dir, 'link'));
-  const world = worldOf({ home: join(dir, 'link/home'), project, env: {}, uid: UID, stateDir: join(dir, 'state') });
-  const told = toPortable(world, join(dir, 'link/p(1)'), { TOKEN: 'secret-value' });
+  const context = contextOf({ home: join(dir, 'link/home'), project, env: {}, uid: UID, stateDir: join(dir, 'state') });
+  const told = toPortable(context, join(dir, 'link/p(1)'), { TOKEN: 'secret-value' });
   const text = [project, join(dir, 'link/p(1)/x'), home, `${dir}/state/y`, 'secret-value'].join(' ');
   const out = JSON.stringify(told({ text, list: [text], deep: { text } }));
   return [
@@ -323,9 +317,9 @@ const texts: PartAttempt = async (use, dir) => {
 };
 
 const journal: PartAttempt = async (use, dir) => {
-  const { takeBackImport, writeJournal } = await use<typeof ImportJournal>('tasks/import-journal.ts');
-  const world = createHome(dir);
-  const [gitDir, root] = [join(world.cwd, '.git'), join(dir, 'making')];
+  const { takeBackImport, writeJournal } = await use(() => import('../../../src/transfer/import-journal.ts'));
+  const context = createHome(dir);
+  const [gitDir, root] = [join(context.cwd, '.git'), join(dir, 'making')];
   mkdirSync(root);
   // Somebody has moved it since.
   writeJournal(
@@ -337,7 +331,7 @@ const journal: PartAttempt = async (use, dir) => {
 };
 
 /** Everything that an import could change. */
-function stateOf({ cwd, home }: World): string {
+function stateOf({ cwd, home }: HostContext): string {
   const files = execFileSync('find', [home, '-not', '-path', '*/objects/*', '-not', '-path', '*/.cache/*'], {
     encoding: 'utf8',
   });
@@ -348,14 +342,14 @@ const imported = { next: 0 };
 
 async function importOne(
   openImport: typeof ImportTask.openImport,
-  world: World,
+  context: HostContext,
   parts: Parts,
   into?: string,
 ): ReturnType<ImportTask.Import['carryOut']> {
   const file = `${imported.next++}.ags`;
   using found = await openImport(
-    world,
-    await writeParts({ home: join(world.home, '..'), uid: UID }, file, parts),
+    context,
+    await writeParts({ home: join(context.home, '..'), uid: UID }, file, parts),
     into,
   );
   return await found.carryOut({ trust: false });
@@ -369,8 +363,8 @@ function changed(change: (manifest: ExportManifest) => void): Parts {
 
 /** What the file says of its bounds and of what became of it, where there are others. */
 const claims: PartAttempt = async (use, dir) => {
-  const { describeImported } = await use<typeof ImportedTask>('tasks/imported-task.ts');
-  const world = createHome(dir);
+  const { describeImported } = await use(() => import('../../../src/transfer/imported-task.ts'));
+  const context = createHome(dir);
   const told = async (run: Partial<ExportManifest['run']>): Promise<ImportedTask.Imported> => {
     const { manifest } = changed((m) => {
       Object.assign(m.task, { maxSeconds: 7200, maxTurns: 9 });
@@ -380,13 +374,17 @@ const claims: PartAttempt = async (use, dir) => {
     const tasks = { seconds: 3600, costMicros: 1_000_000, turns: 5, parallel: 1 };
     const given = {
       file: fileOf({ manifest }),
-      place: { kind: 'repository', project: world.cwd, repository: { refs: [], commonDir: join(world.cwd, '.git') } },
+      place: {
+        kind: 'repository',
+        project: context.cwd,
+        repository: { refs: [], commonDir: join(context.cwd, '.git') },
+      },
       wishes: { config: { tasks } },
       path: 'x.ags',
       flags: {},
-    } as unknown as ImportTask.Given;
+    } as unknown as ImportedTask.Given;
     const counted = { commit: objectId(WORK_COMMIT), files: 1, added: 1, removed: 0 };
-    return describeImported(world, given, { id: 'work', branched: true, counted });
+    return describeImported(context, given, { id: 'work', branched: true, counted });
   };
   const [merged, running] = [await told({ state: 'merged' }), await told({ state: 'running' })];
   const goal = merged.task.goal;
@@ -400,28 +398,28 @@ const claims: PartAttempt = async (use, dir) => {
 };
 
 const goals: PartAttempt = async (use, dir) => {
-  const { openImport } = await use<typeof ImportTask>('tasks/import.ts');
-  const world = createHome(dir);
+  const { openImport } = await use(() => import('../../../src/transfer/import.ts'));
+  const context = createHome(dir);
   const wishes = changed((m) => Object.assign(m.rules, { allow: ['evil.example'], deny: ['api.example'] }));
-  const { task } = await importOne(openImport, world, wishes);
+  const { task } = await importOne(openImport, context, wishes);
   const agents = [{ agent: 'nobody' }, { command: ['sh'] }, { agent: 'command' }];
   const as = (one: object): Parts => changed((m) => Object.assign(m.task, one));
   return [
     ...(JSON.stringify(task.goal?.flags) === '{"deny":["api.example"]}' ? [] : ['a right without a yes']),
-    ...(await all(agents.map((one) => notRefused(JSON.stringify(one), () => importOne(openImport, world, as(one)))))),
+    ...(await all(agents.map((one) => notRefused(JSON.stringify(one), () => importOne(openImport, context, as(one)))))),
   ];
 };
 
 /** What is there already: a task, and a branch, of that name. */
 const takenNames: PartAttempt = async (use, dir) => {
-  const { openImport } = await use<typeof ImportTask>('tasks/import.ts');
-  const world = createHome(dir);
-  execFileSync('git', ['update-ref', 'refs/heads/ags/work', ROOT], { cwd: world.cwd });
-  const tasks = join(world.stateDir, 'tasks/work-2');
+  const { openImport } = await use(() => import('../../../src/transfer/import.ts'));
+  const context = createHome(dir);
+  execFileSync('git', ['update-ref', 'refs/heads/ags/work', ROOT], { cwd: context.cwd });
+  const tasks = join(context.stateDir, 'tasks/work-2');
   mkdirSync(tasks, { recursive: true });
   writeFileSync(join(tasks, 'task.json'), 'mine');
-  const { task } = await importOne(openImport, world, soundParts());
-  const branch = execFileSync('git', ['rev-parse', 'ags/work'], { cwd: world.cwd, encoding: 'utf8' }).trim();
+  const { task } = await importOne(openImport, context, soundParts());
+  const branch = execFileSync('git', ['rev-parse', 'ags/work'], { cwd: context.cwd, encoding: 'utf8' }).trim();
   return [
     ...(branch === ROOT ? [] : ['a branch was moved']),
     ...(readFileSync(join(tasks, 'task.json'), 'utf8') === 'mine' ? [] : ['a task was written over']),
@@ -431,15 +429,15 @@ const takenNames: PartAttempt = async (use, dir) => {
 
 /** Found out at the last moment, when nearly all of it is there. */
 const leavings: PartAttempt = async (use, dir) => {
-  const { openImport } = await use<typeof ImportTask>('tasks/import.ts');
-  const world = createHome(dir);
+  const { openImport } = await use(() => import('../../../src/transfer/import.ts'));
+  const context = createHome(dir);
   for (const name of ['.state/tasks', '.state/network', '.cache'])
-    mkdirSync(join(world.home, name), { recursive: true });
+    mkdirSync(join(context.home, name), { recursive: true });
   const parts = soundParts();
   parts.members['network.jsonl.gz'] = gzipSync(`${JSON.stringify(DECISION)}\n${'x\n'.repeat(10_001)}`);
-  const before = stateOf(world);
-  const made = await notRefused('it was made', () => importOne(openImport, world, parts, join(world.home, 'made')));
-  return [...made, ...(stateOf(world) === before ? [] : ['something is left'])];
+  const before = stateOf(context);
+  const made = await notRefused('it was made', () => importOne(openImport, context, parts, join(context.home, 'made')));
+  return [...made, ...(stateOf(context) === before ? [] : ['something is left'])];
 };
 
 export const IMPORT_WORK_PARTS = {

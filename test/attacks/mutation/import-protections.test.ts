@@ -2,7 +2,7 @@
 // refuses something, and every bound in it, is in import-mutants.ts, or stands here with what else proves it.
 import { expect, test } from 'vitest';
 import { IMPORT_MUTANTS } from './import-mutants.ts';
-import { missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
+import { goneNames, missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
 
 /** By the beginning of a line. */
 const NOT_HERE: Watched['notHere'] = {
@@ -12,26 +12,26 @@ const NOT_HERE: Watched['notHere'] = {
   },
   'lib/tree-archive.ts': {
     "if (headerText(block, 156, 157) === '2')": 'words: the header would be refused as another one',
-    'throw new TreeProblem(`a name in it': 'the words of those above',
+    'throw new TreeProblem(`it contains an invalid name': 'the words of those above',
   },
   'protocol/carried-event.ts': {
     "kind: z.literal('write')": 'tells actions apart',
     "z.object({ kind: z.literal('": 'tells actions apart',
   },
-  'tasks/import-history.ts': {
+  'transfer/import-history.ts': {
     "throw new AgsError('disk.full'": 'test/transfer/cut-off.full.test.ts',
     'if (dropped > 10_000)': 'taken out where it is asked for',
   },
-  'tasks/import-objects.ts': {
+  'transfer/import-objects.ts': {
     "throw new AgsError('disk.full'": 'words',
     'throw refusedFile(error.message': 'the words of those in git/',
   },
-  'tasks/import-place.ts': {
+  'transfer/import-place.ts': {
     "throw new AgsError('project.unsuitable', `${visible(directory)} is not a git": 'there is nowhere to go',
     'return new AgsError(': 'the words of those above',
     "throw new AgsError('path.not-found'": 'there is nowhere to go',
   },
-  'tasks/import-read.ts': {
+  'transfer/import-read.ts': {
     "return new AgsError('import.refused'": 'words',
     "if ('problem' in members)": 'the words of those in lib/archive.ts',
     "throw new AgsError('path.not-found'": 'there is nothing to read',
@@ -43,10 +43,10 @@ const NOT_HERE: Watched['notHere'] = {
     "throw refusedFile('the data of its services": 'the words of the conditions above',
     'if (member === undefined) throw refusedFile(`${name} is missing`)': 'there is nothing to read',
   },
-  'tasks/carried-rules.ts': {
+  'transfer/carried-rules.ts': {
     'if (error instanceof AgsError) throw refusedFile': 'words: the configuration refuses it by itself',
   },
-  'git/new-repository.ts': {
+  'git/staging/new-repository.ts': {
     "? new AgsError('disk.full'": 'words',
     ": new AgsError('import.refused'": 'what git itself refuses to write',
   },
@@ -58,31 +58,33 @@ const WATCHED: Watched = {
     'lib/tree-archive.ts',
     'protocol/export.ts',
     'protocol/carried-event.ts',
-    'tasks/import.ts',
-    'tasks/import-data.ts',
-    'tasks/import-history.ts',
-    'tasks/import-journal.ts',
-    'tasks/import-objects.ts',
-    'tasks/import-place.ts',
-    'tasks/import-read.ts',
-    'tasks/imported-task.ts',
-    'tasks/carried-rules.ts',
-    'tasks/portable-text.ts',
-    'git/new-repository.ts',
+    'transfer/import.ts',
+    'transfer/import-data.ts',
+    'transfer/import-history.ts',
+    'transfer/import-journal.ts',
+    'transfer/import-objects.ts',
+    'transfer/import-place.ts',
+    'transfer/import-read.ts',
+    'transfer/imported-task.ts',
+    'transfer/carried-rules.ts',
+    'transfer/portable-text.ts',
+    'git/staging/new-repository.ts',
   ],
-  edits: IMPORT_MUTANTS.flatMap(({ pieces }) => pieces),
+  pieces: IMPORT_MUTANTS.flatMap(({ pieces }) => pieces),
   like: [
     /\b(?:throw refusedFile|new AgsError|new TreeProblem|throw needsHistory)\(/,
     /\bproblem: ['`]/,
     /(?<!Math)\.(?:max|min|regex|refine)\(|strictObject|z\.(?:iso|enum|literal)\b/,
     /^(?:export )?const (?:MAX|MOST)_\w+ = /,
   ],
+  names: ['refusedFile', 'AgsError', 'TreeProblem', 'needsHistory', 'problem'],
   notHere: NOT_HERE,
 };
 
 test('every refusal and every bound in what imports a task is taken out somewhere, or is known', () => {
   expect(placesIn(WATCHED).filter(({ taken }) => taken).length).toBeGreaterThan(60);
   expect(unknownIn(WATCHED)).toEqual([]);
+  expect(goneNames(WATCHED)).toEqual([]);
 });
 
 test('what is proved elsewhere is there, and so is what proves it', () => {

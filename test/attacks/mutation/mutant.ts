@@ -7,16 +7,18 @@ import { vi } from 'vitest';
 import type { ConfigFlags } from '../../../src/config/effective.ts';
 import type { SandboxSpec } from '../../../src/protocol/spec.ts';
 import { planNative } from '../../../src/sandbox/native/native.ts';
-import { DESCRIPTORS, type Launch } from '../../../src/sandbox/native/launch.ts';
+import { DESCRIPTORS } from '../../../src/sandbox/io/descriptors.ts';
+import type { Launch } from '../../../src/sandbox/native/launch.ts';
 import { prepareRunDir } from '../../../src/sandbox/io/prepare-mounts.ts';
 import { seccompFilter } from '../../../src/sandbox/spec/seccomp.ts';
 import { taskPaths, type TaskPaths } from '../../../src/store/layout.ts';
 import { OFFLINE } from '../../../src/run/network/plan-network.ts';
-import { createRun, type RunPlan } from '../../../src/run/plan-run.ts';
+import { createRun } from '../../../src/run/create-run.ts';
+import type { RunPlan } from '../../../src/run/run-plan.ts';
 import { nativeOptions } from '../../../src/run/native-options.ts';
-import type { World } from '../../../src/run/host-context.ts';
+import type { HostContext } from '../../../src/run/host-context.ts';
 import { giveTo, type Machine, type Result } from '../../harness.ts';
-import { worldOf } from '../own-context.ts';
+import { contextOf } from '../own-context.ts';
 import { identity } from '../run-inside.ts';
 import type { Victims } from '../victims.ts';
 
@@ -75,13 +77,13 @@ export async function prepareMutant(
   mutation: Mutation,
   command: readonly string[],
 ): Promise<Prepared> {
-  const world = worldOf(machine);
+  const context = contextOf(machine);
   makeHome(machine);
   // Doors need somebody to hand them to; the attacks on them are in doors.test.ts.
-  const plan = (mutation.plan ?? same)({ ...withoutGroup(await planFor(world)), network: OFFLINE });
+  const plan = (mutation.plan ?? same)({ ...withoutGroup(await planFor(context)), network: OFFLINE });
   const paths = newTask(machine);
-  const spec = (mutation.spec ?? same)(await createRun(world, plan, paths, 'mutant'));
-  const options = await nativeOptions(world, plan, spec, paths.runDir, 'mutant', { files: [], prefix: [], env: {} });
+  const spec = (mutation.spec ?? same)(await createRun(context, plan, paths, 'mutant'));
+  const options = await nativeOptions(context, plan, spec, paths.runDir, 'mutant', { files: [], prefix: [], env: {} });
   const launch = (mutation.launch ?? same)(planNative(options, spec, command, { terminal: null, stdin: 0 }));
   prepareRunDir(options, spec, launch);
   const given = { args: join(paths.root, 'args'), seccomp: join(paths.root, 'filter'), go: join(paths.root, 'go') };
@@ -123,12 +125,12 @@ export function newTask({ stateDir }: Machine): TaskPaths {
  * As `ags exec` plans it. Whether a sandbox can be had here is not asked again: the answer is found by starting one, which
  * root, playing the user, cannot do. The other tests have started many.
  */
-export async function planFor(world: World, flags: ConfigFlags = {}): Promise<RunPlan> {
-  vi.doMock('../../../src/run/readiness.ts', () => ({
-    workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '', overlays: true }),
+export async function planFor(context: HostContext, flags: ConfigFlags = {}): Promise<RunPlan> {
+  vi.doMock(import('../../../src/run/readiness.ts'), () => ({
+    workspaceKind: () => Promise.resolve({ kind: 'overlay', why: '', overlays: true, namespaces: true }),
   }));
   const { planRun } = await import('../../../src/run/plan-run.ts');
-  return planRun(world, { workspace: 'overlay', ...flags });
+  return planRun(context, { workspace: 'overlay', ...flags });
 }
 
 /** No attempt of the tables depends on a control group; those that do have tests of their own. */

@@ -1,55 +1,63 @@
-// test/attacks/mutation/mutated-source.ts: modules of ags as they are, or from a copy of their source in which pieces are replaced.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+// test/attacks/mutation/mutated-source.ts: loads modules of ags as they are, or from a copy of their source in which pieces are replaced.
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { openSource, type Piece } from '../../../scripts/anchors.mjs';
+import { fileURLToPath } from 'node:url';
 
-const SRC = new URL('../../../src', import.meta.url).pathname;
+export type { Found, Piece } from '../../../scripts/anchors.mjs';
 
-/** A module of src. */
-export type Use = <T>(module: string) => Promise<T>;
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const SOURCE = openSource(ROOT);
 
-/** In a file below src/, a text that stands there once, and what stands there instead. */
-export type Piece = readonly [file: string, from: string, to: string];
+/** Loads a module of src, given as use(() => import('../../src/…')). */
+export type Use = <T>(load: () => Promise<T>) => Promise<T>;
 
-/** Copied into `scratch`: what the pieces are in, and whatever leads to them. The rest is the real one. */
+/** Copies the edited files and all files that lead to them into `scratch`. Every other module is the real one. */
 export function sourceWith(pieces: readonly Piece[], scratch: string): Use {
-  if (pieces.length === 0) return <T>(module: string) => import(/* @vite-ignore */ join(SRC, module)) as Promise<T>;
+  if (pieces.length === 0) return (load) => load();
   const packages = join(scratch, 'node_modules');
-  if (!existsSync(packages)) symlinkSync(join(SRC, '../node_modules'), packages);
+  if (!existsSync(packages)) symlinkSync(join(ROOT, 'node_modules'), packages);
   const copy = mkdtempSync(join(scratch, 'src-'));
-  const edited = new Set(pieces.map(([file]) => file));
-  return <T>(module: string) => {
+  const write = (file: string, text: string): void => {
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    writeFileSync(join(copy, file), text);
+  };
+  const edited = new Map(SOURCE.edit(pieces));
+  // The module that reads the Perl programs finds them by its own place.
+  if ([...edited.keys()].some((path) => path.endsWith('.pl'))) {
+    const reader = SOURCE.file('lib/perl.ts');
+    edited.set(reader, SOURCE.read(reader));
+    for (const path of SOURCE.files.filter((one) => one.endsWith('.pl')))
+      write(path, edited.get(path) ?? SOURCE.read(path));
+  }
+  return <T>(load: () => Promise<T>) => {
+    const module = pathIn(load);
     const copied = new Set(reachable(module).filter((file) => reachable(file).some((one) => edited.has(one))));
-    for (const file of copied) {
-      const at = join(copy, file);
-      mkdirSync(dirname(at), { recursive: true });
-      writeFileSync(at, leadBack(changed(pieces, file), file, copied));
-    }
-    return import(/* @vite-ignore */ join(copied.has(module) ? copy : SRC, module)) as Promise<T>;
+    for (const file of copied) write(file, leadBack(edited.get(file) ?? SOURCE.read(file), file, copied));
+    return import(/* @vite-ignore */ join(copied.has(module) ? copy : ROOT, module)) as Promise<T>;
   };
 }
 
-function changed(pieces: readonly Piece[], file: string): string {
-  let source = readFileSync(join(SRC, file), 'utf8');
-  for (const [, from, to] of pieces.filter(([where]) => where === file)) {
-    if (source.split(from).length !== 2) throw new Error(`${file} is not as it was: ${from}`);
-    source = source.replace(from, () => to);
-  }
-  return source;
+/** The path of the module that such a function imports. */
+export function pathIn(load: () => Promise<unknown>): string {
+  const path = /["'`](?:\.\.\/)*\/?((?:src\/)[^"'`]+\.ts)["'`]/.exec(String(load))?.[1];
+  if (path === undefined) throw new Error(`no module of src is imported by ${String(load)}`);
+  return path;
 }
 
-/** What is not copied is found where it is. */
-function leadBack(source: string, file: string, copied: ReadonlySet<string>): string {
-  return source.replaceAll(IMPORTED, (text, now?: string, later?: string) => {
-    const [path, to] = [now ?? later ?? '', join(dirname(file), now ?? later ?? '')];
-    return copied.has(to) ? text : text.replace(`'${path}'`, `'${join(SRC, to)}'`);
+/** Files that are not copied are found where they are. */
+function leadBack(text: string, file: string, copied: ReadonlySet<string>): string {
+  return text.replaceAll(REFERENCE, (quoted, path?: string) => {
+    if (path === undefined || copied.has(join(dirname(file), path))) return quoted;
+    return `'${join(ROOT, dirname(file), path)}'`;
   });
 }
 
-/** At once, or when it is called for. */
-const IMPORTED = /^(?:import|export) (?!type).*? from '(\.[^']+)';$|\bimport\('(\.[^']+)'\)/gms;
+/** Imports of types lead to nothing that runs. */
+const REFERENCE = /^(?:import|export) type [^;]*;$|'(\.{1,2}\/[^'\n]+\.ts)'/gm;
 const known = new Map<string, readonly string[]>();
 
-/** Itself, and all that it leads to. */
+/** A file, and all files that it leads to. */
 function reachable(file: string): readonly string[] {
   const found = known.get(file) ?? [...walk(file, new Set())];
   known.set(file, found);
@@ -59,7 +67,7 @@ function reachable(file: string): readonly string[] {
 function walk(file: string, seen: Set<string>): Set<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
-  for (const [, now, later] of readFileSync(join(SRC, file), 'utf8').matchAll(IMPORTED))
-    walk(join(dirname(file), now ?? later ?? ''), seen);
+  for (const [, path] of SOURCE.read(file).matchAll(REFERENCE))
+    if (path !== undefined) walk(join(dirname(file), path), seen);
   return seen;
 }

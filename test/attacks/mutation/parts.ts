@@ -17,6 +17,17 @@ export interface PartMutant<Part extends string = string> {
   readonly pieces: readonly Piece[];
 }
 
+/** For a table: `one` takes pieces out, and `off` a single one. */
+export function mutantsOf<Part extends string>(): {
+  one(by: Part, name: string, ...pieces: readonly Piece[]): PartMutant<Part>;
+  off(by: Part, file: string, name: string, from: string, to?: string): PartMutant<Part>;
+} {
+  return {
+    one: (by, name, ...pieces) => ({ name, by, pieces }),
+    off: (by, file, name, from, to = '') => ({ name, by, pieces: [[file, from, to]] }),
+  };
+}
+
 /** Whatever it does not refuse. */
 export async function allowed(what: string, act: () => unknown): Promise<string[]> {
   try {

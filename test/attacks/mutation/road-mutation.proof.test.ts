@@ -1,75 +1,33 @@
 // test/attacks/mutation/road-mutation.proof.test.ts: takes each protection out of the road that an agent's work comes out by, one at a time, and shows that
 // an attempt of the table then succeeds: with the real commands, from a copy of the build in which one piece is replaced. The agents work
-// once; what they left is taken again by each mutant. Protections of single parts are in road-parts-mutation.test.ts.
+// once; what they left is taken again by each mutant. Protections of single parts are in road-parts-mutation.proof.test.ts.
 import { execFileSync, spawn } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { transformSync } from 'rolldown/utils';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RoadAttack } from '../../../src/attack/table/attack.ts';
+import type { GitAttack } from '../../../src/attack/table/attack.ts';
 import { AGENT_ATTACKS } from '../../../src/attack/table/agents.ts';
-import { APART_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../../src/attack/table/git.ts';
-import { makeWorld } from '../../../src/cli/make-context.ts';
+import { LONE_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../../src/attack/table/git.ts';
+import { makeHostContext } from '../../../src/cli/make-context.ts';
 import { leaveWork, lookAndMerge, ownState, type Road, type RunAgs } from '../../../src/attack/git-pipeline.ts';
-import { openStage, type AttackStage } from '../../../src/attack/attacked-project.ts';
+import { openStage, type AttackedProject } from '../../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, type Machine } from '../../harness.ts';
+import { SOURCE } from './mutated-source.ts';
+import { NOTHING_COMES, ROAD_GROUPS, type RoadMutant } from './road-mutants.ts';
 
-const REPO = new URL('../../..', import.meta.url).pathname;
-const TOGETHER: readonly RoadAttack[] = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS];
-const APART: readonly RoadAttack[] = APART_ATTACKS.filter(({ id }) => id === 'git-tree-names');
+const REPO = fileURLToPath(new URL('../../..', import.meta.url));
+const TOGETHER: readonly GitAttack[] = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS];
+const APART: readonly GitAttack[] = LONE_ATTACKS.filter(({ id }) => id === 'git-tree-names');
 
-/** In place of an attempt: nothing at all of what the agent did can be had any more. */
-const NOTHING_COMES = '(nothing comes out)';
-
-interface Mutant {
-  readonly name: string;
-  /** Those that should notice. */
-  readonly attacks: readonly string[];
-  /** In the build: file, what it says, and what it says instead. Several where they stand behind each other. */
-  readonly pieces: readonly (readonly [file: string, from: string, to: string])[];
-}
-
-/** Those of one group are taken out together, to take the road less often: attempts that notice one have nothing to do with the others. */
-// One line for each, however long: it is read as a table.
-// oxfmt-ignore
-const GROUPS: readonly (readonly Mutant[])[] = [
-  [
-    { name: 'files that run later are named one by one', attacks: ['merge-links-out', 'merge-runs-later', 'merge-agent-settings'], pieces: [['review/selection.js', "(change.lane === 'inert' || named)", 'true']] },
-    { name: 'names are shown, not obeyed', attacks: ['merge-terminal-names'], pieces: [['lib/sanitize.js', 'return LINE_UNSAFE.test(text) ? text.replace(LINE_UNSAFE_ALL, escapeOf) : text;', 'return text;']] },
-    { name: 'texts are shown, not obeyed', attacks: ['merge-terminal-text'], pieces: [['lib/sanitize.js', 'return whole(escapeOf(piece), piece);', 'return whole(piece, piece);']] },
-    { name: 'no attribute of an agent counts', attacks: ['git-changed-bytes'], pieces: [['git/staging.js', '* -text -filter -ident -working-tree-encoding !diff !merge', '* !diff !merge']] },
-  ],
-  [
-    { name: 'work in progress is not written over', attacks: ['merge-unfinished-work'], pieces: [['tasks/move-files.js', 'if (dirty.length > 0)', 'if (dirty.length > 1e9)']] },
-    { name: 'no object stands for another', attacks: ['git-replaced-objects'], pieces: [['tasks/agent-tree.js', "GIT_NO_REPLACE_OBJECTS: '1',", '']] },
-    { name: 'no history with a file that is never taken', attacks: ['git-nested-repository'], pieces: [['tasks/agent-tree.js', '!/^(100644|100755|120000)$/.test(mode)', "mode === ''"]] },
-  ],
-  [
-    { name: 'objects are checked, and the names in them', attacks: ['git-tree-names'], pieces: [['git/staging.js', "'index-pack', '--strict',", "'index-pack',"], ['git/brought.js', 'path === null || wrong(path, mode)', 'wrong === null']] },
-  ],
-  [
-    { name: 'no setting of an agent counts', attacks: [NOTHING_COMES], pieces: [['git/staging.js', '* -text -filter -ident', '* -text -ident'], ['tasks/agent-tree.js', 'cp -- ${AGENT_GIT}/HEAD "$GIT_DIR/HEAD"', 'cp -- ${AGENT_GIT}/HEAD ${AGENT_GIT}/config "$GIT_DIR/"']] },
-  ],
-  [
-    { name: 'nothing waits for a pipe', attacks: [NOTHING_COMES], pieces: [['tasks/question.js', '(question.cover ?? []).map(', '[].map('], ['tasks/question.js', 'question.deadlineMs ?? DEADLINE_MS', '3000']] },
-  ],
-];
 /** Each of them was seen alone, and can be again. */
-const BUILDS = process.env['AGS_EACH_MUTANT'] === undefined ? GROUPS : GROUPS.flat().map((one) => [one]);
+const BUILDS = process.env['AGS_EACH_MUTANT'] === undefined ? ROAD_GROUPS : ROAD_GROUPS.flat().map((one) => [one]);
 
 let machine: Machine;
-let stage: AttackStage;
+let stage: AttackedProject;
 let scratch: string;
 let together: Work;
 let apart: Work;
@@ -78,8 +36,11 @@ const unnoticed: string[] = [];
 beforeAll(async () => {
   machine = createMachine(CALLERS[0] ?? 'user');
   scratch = mkdtempSync(join(tmpdir(), 'ags-road-mutant-'));
-  const world = makeWorld({ ...machine.env });
-  stage = await openStage({ ...world, cwd: machine.project, self: [process.execPath, join(REPO, 'bin/ags.cjs')] }, {});
+  const context = makeHostContext({ ...machine.env });
+  stage = await openStage(
+    { ...context, cwd: machine.project, self: [process.execPath, join(REPO, 'bin/ags.cjs')] },
+    {},
+  );
   [together, apart] = await Promise.all([createWork(TOGETHER, 'together'), createWork(APART, 'apart')]);
 }, 120_000);
 afterAll(async () => {
@@ -95,7 +56,7 @@ test('the road as it is stands', async () => {
 
 test('the traps are real: where git is run over what the agent left, they are sprung', () => {
   together.restore();
-  const run = join(stage.world.stateDir, 'tasks/together/run');
+  const run = join(stage.context.stateDir, 'tasks/together/run');
   const copy = join(scratch, 'trap');
   execFileSync('cp', ['-a', join(run, 'upper'), copy]);
   for (const name of ['.git', 'pipe', 'sock', 'piped']) rmSync(join(copy, name), { recursive: true, force: true });
@@ -132,9 +93,9 @@ interface Work {
   restore(): void;
 }
 
-async function createWork(attacks: readonly RoadAttack[], name: string): Promise<Work> {
+async function createWork(attacks: readonly GitAttack[], name: string): Promise<Work> {
   const { road, started } = await leaveWork(stage, attacks, name);
-  const { stateDir } = stage.world;
+  const { stateDir } = stage.context;
   const task = join(stateDir, 'tasks', name);
   if (!existsSync(join(task, 'capture.json'))) throw new Error(started.stderr + started.stdout.toString('utf8'));
   for (const path of ['capture.json', 'staging.git'].map((one) => join(task, one)))
@@ -157,7 +118,7 @@ async function createWork(attacks: readonly RoadAttack[], name: string): Promise
 }
 
 /** The attempts that succeed when this build takes the work. */
-async function walk(work: Work, attacks: readonly RoadAttack[], build: string): Promise<string[]> {
+async function walk(work: Work, attacks: readonly GitAttack[], build: string): Promise<string[]> {
   work.restore();
   const before = await ownState(stage, work.road);
   using walker = startWalker(work.road.project, build);
@@ -169,8 +130,8 @@ async function walk(work: Work, attacks: readonly RoadAttack[], build: string): 
 }
 
 function startWalker(cwd: string, build: string): Disposable & { run: RunAgs } {
-  const script = new URL('road-walker.mjs', import.meta.url).pathname;
-  const env = Object.fromEntries(Object.entries(stage.world.env).filter(([, value]) => value !== undefined));
+  const script = fileURLToPath(new URL('road-walker.mjs', import.meta.url));
+  const env = Object.fromEntries(Object.entries(stage.context.env).filter(([, value]) => value !== undefined));
   const child = spawn(process.execPath, [script, build], { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
@@ -185,20 +146,15 @@ function startWalker(cwd: string, build: string): Disposable & { run: RunAgs } {
   };
 }
 
-function buildWith(mutants: readonly Mutant[]): string {
+function buildWith(mutants: readonly RoadMutant[]): string {
   const copy = mkdtempSync(join(scratch, 'build-'));
   const dist = join(copy, 'dist');
   cpSync(join(REPO, 'dist'), dist, { recursive: true, filter: (path) => !/\/dist\/(bundle|web)(\/|$)/.test(path) });
   cpSync(join(REPO, 'package.json'), join(copy, 'package.json'));
   symlinkSync(join(REPO, 'node_modules'), join(copy, 'node_modules'));
-  for (const [file, from, to] of mutants.flatMap(({ pieces }) => pieces)) {
-    const at = join(dist, file);
-    const text = readFileSync(at, 'utf8');
-    if (text.split(from).length !== 2) throw new Error(`${file} is not as it was: ${from}`);
-    writeFileSync(
-      at,
-      text.replace(from, () => to),
-    );
+  for (const [file, text] of SOURCE.edit(mutants.flatMap(({ pieces }) => pieces))) {
+    const { code } = transformSync(file, text, { typescript: { rewriteImportExtensions: 'rewrite' } });
+    writeFileSync(join(dist, file.replace(/^src\//, '').replace(/\.ts$/, '.js')), code);
   }
   return dist;
 }

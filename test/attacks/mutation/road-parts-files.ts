@@ -13,14 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Change } from '../../../src/protocol/changes.ts';
-import type * as Descend from '../../../src/lib/descend.ts';
-import type * as Sanitize from '../../../src/lib/sanitize.ts';
-import type * as Apply from '../../../src/review/apply.ts';
-import type * as Journal from '../../../src/review/journal.ts';
 import type * as Lanes from '../../../src/review/lanes.ts';
-import type * as Names from '../../../src/review/names.ts';
-import type * as Opaque from '../../../src/review/opaque.ts';
-import type * as Selection from '../../../src/review/selection.ts';
 import type * as Upper from '../../../src/review/upper.ts';
 import type * as AgentIndex from '../../../src/results/agent-index.ts';
 import { allowed, type PartAttempt } from './parts.ts';
@@ -31,14 +24,14 @@ const HOSTILE_NAMES =
     .concat('x'.repeat(256), `${'a/'.repeat(2100)}x`);
 
 const names: PartAttempt = async (use) => {
-  const { inspectName } = await use<typeof Names>('review/names.ts');
+  const { inspectName } = await use(() => import('../../../src/review/names.ts'));
   return HOSTILE_NAMES.filter((name) => inspectName(name).refuse === null).map((name) => JSON.stringify(name));
 };
 
 const ESC = '\u001B';
 
 const words: PartAttempt = async (use) => {
-  const { visible, createSanitizer } = await use<typeof Sanitize>('lib/sanitize.ts');
+  const { visible, createSanitizer } = await use(() => import('../../../src/lib/sanitize.ts'));
   const text = `a${ESC}]0;owned\u0007b\u202Ec\r\u009B2Jd`;
   const pieces = createSanitizer({ maxLine: 100 });
   const shown = [...text, 'x'.repeat(500)].map((piece) => pieces.push(piece)).join('') + pieces.end();
@@ -66,7 +59,7 @@ function linked(dir: string): { inside: string; outside: string } {
 }
 
 const links: PartAttempt = async (use, dir) => {
-  const { openDirectory } = await use<typeof Descend>('lib/descend.ts');
+  const { openDirectory } = await use(() => import('../../../src/lib/descend.ts'));
   const { inside, outside } = linked(dir);
   execFileSync('mkfifo', [join(inside, 'pipe')]);
   using here = openDirectory(inside);
@@ -83,7 +76,7 @@ const links: PartAttempt = async (use, dir) => {
 };
 
 const apply: PartAttempt = async (use, dir) => {
-  const { applyChange, hostState } = await use<typeof Apply>('review/apply.ts');
+  const { applyChange, hostState } = await use(() => import('../../../src/review/apply.ts'));
   const { inside, outside } = linked(dir);
   mkdirSync(join(inside, '.git'));
   writeFileSync(join(inside, 'mine.txt'), 'mine\n');
@@ -103,7 +96,7 @@ const apply: PartAttempt = async (use, dir) => {
 };
 
 const journal: PartAttempt = async (use, dir) => {
-  const { recover } = await use<typeof Journal>('review/journal.ts');
+  const { recover } = await use(() => import('../../../src/review/journal.ts'));
   const [project, place] = [join(dir, 'project'), join(dir, 'journal')];
   for (const path of [project, place]) mkdirSync(path);
   writeFileSync(join(project, 'mine.txt'), 'mine\n');
@@ -117,7 +110,7 @@ const journal: PartAttempt = async (use, dir) => {
 };
 
 const upper: PartAttempt = async (use, dir) => {
-  const { listUpper } = await use<typeof Upper>('review/upper.ts');
+  const { listUpper } = await use(() => import('../../../src/review/upper.ts'));
   const [root, lower] = [join(dir, 'upper'), join(dir, 'lower')];
   for (const path of ['.Git/hooks', 'closed', 'a/b/c', 'linked'].map((one) => join(root, one)))
     mkdirSync(path, { recursive: true });
@@ -154,7 +147,7 @@ const upper: PartAttempt = async (use, dir) => {
 };
 
 const longPaths: PartAttempt = async (use, dir) => {
-  const { listUpper } = await use<typeof Upper>('review/upper.ts');
+  const { listUpper } = await use(() => import('../../../src/review/upper.ts'));
   const [root, lower] = [join(dir, 'upper'), join(dir, 'lower')];
   for (const path of [root, lower]) mkdirSync(path);
   execFileSync('perl', ['-e', 'for (1 .. 21) { mkdir "d" x 200; chdir "d" x 200 or die }'], { cwd: root });
@@ -191,7 +184,7 @@ const pad = (bytes: Buffer): Buffer => Buffer.concat([bytes, Buffer.alloc((512 -
 const archive = (...members: readonly Buffer[][]): Buffer => Buffer.concat([...members.flat(), Buffer.alloc(1024)]);
 
 const marks: PartAttempt = async (use) => {
-  const { parseOpaque } = await use<typeof Opaque>('review/opaque.ts');
+  const { parseOpaque } = await use(() => import('../../../src/review/opaque.ts'));
   const mark = (name: string): string => `SCHILY.xattr.user.overlay.${name}`;
   const good = archive(member('./a/', [mark('opaque=y')]));
   if (!parseOpaque(good, ['a']).has('a')) return ['the archive is not read'];
@@ -216,7 +209,7 @@ const file = (text: string | null, mode: '100644' | '100755' | '120000' = '10064
 });
 
 const lanes: PartAttempt = async (use) => {
-  const { classify } = await use<typeof Lanes>('review/lanes.ts');
+  const { classify } = await use(() => import('../../../src/review/lanes.ts'));
   const RISKY: readonly Lanes.ClassifyInput[] = [
     { path: '.GitHub/Workflows/x.yml', before: null, after: file('x') },
     { path: 'sub/.hus\u200Cky/pre-commit.txt', before: null, after: file('x') },
@@ -232,7 +225,7 @@ const lanes: PartAttempt = async (use) => {
 };
 
 const selection: PartAttempt = async (use) => {
-  const { select } = await use<typeof Selection>('review/selection.ts');
+  const { select } = await use(() => import('../../../src/review/selection.ts'));
   const change = (path: string, lane: Change['lane'], conflict: Change['conflict']): Change =>
     ({ path, lane, conflict }) as Change;
   const all = [change('a', 'host', 'none'), change('b', 'inert', 'conflicts'), change('c', 'ci', 'none')];
@@ -244,7 +237,7 @@ const selection: PartAttempt = async (use) => {
 };
 
 const index: PartAttempt = async (use) => {
-  const { planIndex } = await use<typeof AgentIndex>('tasks/agent-index.ts');
+  const { planIndex } = await use(() => import('../../../src/results/agent-index.ts'));
   const entry = (mode: string, digit: string): AgentIndex.Entry => ({ mode, oid: digit.repeat(40) });
   const [link, plain] = [entry('160000', '1'), entry('100644', '2')];
   const base = new Map([['module', link]]);

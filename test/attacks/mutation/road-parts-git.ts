@@ -6,15 +6,6 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type * as Belonging from '../../../src/git/belonging.ts';
 import type * as Brought from '../../../src/git/staging/brought.ts';
-import type * as CommitText from '../../../src/git/commit-text.ts';
-import type * as CopyReal from '../../../src/git/copy-real.ts';
-import type * as HostGit from '../../../src/git/host-git.ts';
-import type * as HostTree from '../../../src/git/staging/host-tree.ts';
-import type * as ObjectStores from '../../../src/git/object-stores.ts';
-import type * as OwnerGit from '../../../src/git/owner-git.ts';
-import type * as PrivateGit from '../../../src/git/private-git.ts';
-import type * as Staging from '../../../src/git/staging/staging.ts';
-import type * as LeftOut from '../../../src/results/compare-names.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../../git/hostile-pack.ts';
 import type { Use } from './mutated-source.ts';
 import { allowed, type PartAttempt } from './parts.ts';
@@ -32,7 +23,7 @@ const next = on(top, root, 'next');
 
 /** Our own repository, with these objects in it. */
 async function stagingWith(use: Use, dir: string, objects: readonly PackObject[]): Promise<string> {
-  const { createStaging } = await use<typeof Staging>('git/staging.ts');
+  const { createStaging } = await use(() => import('../../../src/git/staging/staging.ts'));
   const staging = join(dir, 'staging.git');
   createStaging(staging, 'sha1');
   const input = makePack(objects);
@@ -43,7 +34,7 @@ async function stagingWith(use: Use, dir: string, objects: readonly PackObject[]
 const ESC = '\u001B';
 
 const texts: PartAttempt = async (use) => {
-  const { readCommit, signature, withTrailers, oneLine } = await use<typeof CommitText>('git/commit-text.ts');
+  const { readCommit, signature, withTrailers, oneLine } = await use(() => import('../../../src/git/commit-text.ts'));
   const text = (header: string, message: string): Buffer =>
     Buffer.from(
       `tree ${'1'.repeat(40)}\nauthor a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000\n${header}\n${message}`,
@@ -66,7 +57,7 @@ const texts: PartAttempt = async (use) => {
 };
 
 const history: PartAttempt = async (use, dir) => {
-  const { judgeHistory, BROUGHT_LIMITS } = await use<typeof Brought>('git/brought.ts');
+  const { judgeHistory, BROUGHT_LIMITS } = await use(() => import('../../../src/git/staging/brought.ts'));
   const wrong = tree([['120000', 'wrong', plain]]);
   const unreadable: PackObject = {
     type: 'tree',
@@ -98,7 +89,7 @@ const history: PartAttempt = async (use, dir) => {
 };
 
 const whole: PartAttempt = async (use, dir) => {
-  const { requireWhole, BROUGHT_LIMITS } = await use<typeof Brought>('git/brought.ts');
+  const { requireWhole, BROUGHT_LIMITS } = await use(() => import('../../../src/git/staging/brought.ts'));
   const large = blob(Buffer.alloc(2 ** 16));
   const big = tree([['100644', 'large', large]]);
   const hole = tree([['100644', 'missing', 'ab'.repeat(20)]]);
@@ -121,7 +112,7 @@ const whole: PartAttempt = async (use, dir) => {
 };
 
 const packs: PartAttempt = async (use, dir) => {
-  const { receivePack, createStaging } = await use<typeof Staging>('git/staging.ts');
+  const { receivePack, createStaging } = await use(() => import('../../../src/git/staging/staging.ts'));
   const evil = tree([['40000', '.git', top]]);
   const modules = blob('[submodule "../../x"]\n\tpath = x\n\turl = -oProxyCommand=evil\n\tupdate = !evil\n');
   const late = tree([['100644', '.gitmodules', modules]]);
@@ -148,7 +139,7 @@ const packs: PartAttempt = async (use, dir) => {
 
 /** As a git that was taken over would answer. */
 const answers: PartAttempt = async (use, dir) => {
-  const { leftOut } = await use<typeof LeftOut>('tasks/left-out.ts');
+  const { leftOut } = await use(() => import('../../../src/results/compare-names.ts'));
   const more = tree([
     ['100644', 'a', plain],
     ['100644', 'b', plain],
@@ -175,7 +166,7 @@ const differences: PartAttempt = async (use, dir) => {
   const before = process.env['HOME'];
   process.env['HOME'] = home;
   try {
-    const { createStaging, diffBlobs, storeBlob } = await use<typeof Staging>('git/staging.ts');
+    const { createStaging, diffBlobs, storeBlob } = await use(() => import('../../../src/git/staging/staging.ts'));
     createStaging(staging, 'sha1');
     const ids = [await storeBlob(staging, Buffer.from('a\n')), await storeBlob(staging, Buffer.from('\0EVIL\n'))];
     const shown = await diffBlobs(staging, ids[0] ?? '', ids[1] ?? '');
@@ -194,7 +185,7 @@ const strangers: PartAttempt = async (use, dir) => {
   const before = process.env['HOME'];
   process.env['HOME'] = dir;
   try {
-    const { stagingGit } = await use<typeof HostGit>('git/host-git.ts');
+    const { stagingGit } = await use(() => import('../../../src/git/host-git.ts'));
     const staging = await stagingWith(use, dir, [plain]);
     const listed = await stagingGit(staging, ['config', '--list']);
     return listed.stdout.includes('evil') ? ['settings were read'] : [];
@@ -204,8 +195,8 @@ const strangers: PartAttempt = async (use, dir) => {
 };
 
 const paths: PartAttempt = async (use, dir) => {
-  const { writeHostTree } = await use<typeof HostTree>('git/host-tree.ts');
-  const { listTree } = await use<typeof Staging>('git/staging.ts');
+  const { writeHostTree } = await use(() => import('../../../src/git/staging/host-tree.ts'));
+  const { listTree } = await use(() => import('../../../src/git/staging/staging.ts'));
   const staging = await stagingWith(use, dir, [plain]);
   const lie = `M 100644 ${objectId(plain)} planted`;
   const hostile = [`x\n${lie}`, `"x"\n${lie}`, 'back\\slash'];
@@ -223,7 +214,7 @@ const paths: PartAttempt = async (use, dir) => {
 };
 
 const stores: PartAttempt = async (use, dir) => {
-  const { objectStores } = await use<typeof ObjectStores>('git/object-stores.ts');
+  const { objectStores } = await use(() => import('../../../src/git/object-stores.ts'));
   const [project, other, shown] = [join(dir, 'project'), join(dir, 'other'), join(dir, 'shown')];
   for (const at of [project, other]) mkdirSync(join(at, '.git/objects/info'), { recursive: true });
   mkdirSync(join(shown, 'secrets'), { recursive: true });
@@ -239,7 +230,7 @@ const stores: PartAttempt = async (use, dir) => {
 };
 
 const belonging: PartAttempt = async (use, dir) => {
-  const { requireBelonging } = await use<typeof Belonging>('git/belonging.ts');
+  const { requireBelonging } = await use(() => import('../../../src/git/belonging.ts'));
   const [mine, evil] = [join(dir, 'mine'), join(dir, 'evil')];
   mkdirSync(join(mine, '.git/worktrees/w'), { recursive: true });
   mkdirSync(join(mine, '.git/refs'));
@@ -269,7 +260,7 @@ const belonging: PartAttempt = async (use, dir) => {
 };
 
 const copies: PartAttempt = async (use, dir) => {
-  const { copyReal } = await use<typeof CopyReal>('git/copy-real.ts');
+  const { copyReal } = await use(() => import('../../../src/git/copy-real.ts'));
   const [from, secret, to] = [join(dir, 'from'), join(dir, 'secret'), join(dir, 'to')];
   for (const path of [from, secret, to, join(to, 'info')]) mkdirSync(path);
   writeFileSync(join(secret, 'exclude'), 'secret');
@@ -280,7 +271,7 @@ const copies: PartAttempt = async (use, dir) => {
 };
 
 const settings: PartAttempt = async (use, dir) => {
-  const { createPrivateGit } = await use<typeof PrivateGit>('git/private-git.ts');
+  const { createPrivateGit } = await use(() => import('../../../src/git/private-git.ts'));
   const [project, directory] = [join(dir, 'project'), join(dir, 'private')];
   mkdirSync(join(project, '.git/objects/info'), { recursive: true });
   mkdirSync(directory);
@@ -328,8 +319,8 @@ const WHO = ['AUTHOR', 'COMMITTER'].flatMap((who) => [`GIT_${who}_NAME`, `GIT_${
 const programs: PartAttempt = async (use, dir) => {
   for (const name of WHO) process.env[name] = 'a@b';
   const at = trapped(dir);
-  const { userGit } = await use<typeof HostGit>('git/host-git.ts');
-  const { moveRef, readRef } = await use<typeof OwnerGit>('git/owner-git.ts');
+  const { userGit } = await use(() => import('../../../src/git/host-git.ts'));
+  const { moveRef, readRef } = await use(() => import('../../../src/git/owner-git.ts'));
   const gitDir = join(at, '.git');
   const id = (await readRef(gitDir, 'refs/heads/main')) ?? '';
   await userGit(['status'], { cwd: at, home: dir });

@@ -21,13 +21,13 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 
 async function bringOut(id) {
-  const [{ makeWorld }, { bringOut: bring }, { readTask }] = await Promise.all(
-    ['cli/make-world.js', 'tasks/bring-out.js', 'store/tasks.js'].map((file) => import(join(build, file))),
+  const [{ makeHostContext }, { bringOut: bring }, { readTask }] = await Promise.all(
+    ['cli/make-context.js', 'results/bring-out.js', 'store/tasks.js'].map((file) => import(join(build, file))),
   );
-  const world = makeWorld(process.env);
+  const context = makeHostContext(process.env);
   const details = { agentTitle: 'sh', agentEmail: 'sh@ags.invalid', scratch: [] };
   try {
-    await bring(world, await readTask(world.stateDir, id), details);
+    await bring(context, await readTask(context.stateDir, id), details);
     return 0;
   } catch (error) {
     process.stdout.write(error.stack);

@@ -11,16 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type * as EtcCopy from '../../../src/sandbox/spec/etc-copy.ts';
 import type * as HiddenScan from '../../../src/sandbox/spec/hidden-scan.ts';
-import type * as NativeLaunch from '../../../src/sandbox/native/launch.ts';
-import type * as NativePrepare from '../../../src/sandbox/io/prepare-mounts.ts';
 import type { Mount, SandboxSpec } from '../../../src/protocol/spec.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
 /** An agent was in this home before, and has put links where something is to be mounted. */
 const mountPoints: PartAttempt = async (use, dir) => {
-  const { prepareMountPoints } = await use<typeof NativePrepare>('sandbox/native-prepare.ts');
+  const { prepareMountPoints } = await use(() => import('../../../src/sandbox/io/prepare-mounts.ts'));
   const [home, outside, tools] = [join(dir, 'home'), join(dir, 'outside'), join(dir, 'tools')];
   for (const path of [home, outside, tools]) mkdirSync(path);
   symlinkSync('../outside', join(home, '.tools'));
@@ -33,7 +30,7 @@ const mountPoints: PartAttempt = async (use, dir) => {
 
 /** What is to be hidden came, or was given its name, after the project was last looked at. */
 const secrets: PartAttempt = async (use, dir) => {
-  const { scanHidden } = await use<typeof HiddenScan>('sandbox/hidden-scan.ts');
+  const { scanHidden } = await use(() => import('../../../src/sandbox/spec/hidden-scan.ts'));
   const sub = join(dir, 'sub');
   mkdirSync(sub);
   writeFileSync(join(sub, 'early.env'), 'x');
@@ -68,16 +65,16 @@ const secrets: PartAttempt = async (use, dir) => {
   ];
 };
 
-const doors: PartAttempt = async (use) => {
-  const { doorList } = await use<typeof NativeLaunch>('sandbox/native-launch.ts');
+const listeners: PartAttempt = async (use) => {
+  const { listenerList } = await use(() => import('../../../src/sandbox/io/descriptors.ts'));
   return allowed('a door that others may take', () =>
-    doorList([{ name: 'names', protocol: 'udp', address: '127.0.0.1', port: 5353 }]),
+    listenerList([{ name: 'names', protocol: 'udp', address: '127.0.0.1', port: 5353 }]),
   );
 };
 
 /** Settings of a machine that lead elsewhere, are for root alone or change, and what sandboxes are to have in their place. */
 const etcSettings: PartAttempt = async (use, dir) => {
-  const { ensureEtcCopy } = await use<typeof EtcCopy>('sandbox/etc-copy.ts');
+  const { ensureEtcCopy } = await use(() => import('../../../src/sandbox/spec/etc-copy.ts'));
   const [etc, outside] = [join(dir, 'etc'), join(dir, 'outside')];
   for (const path of [etc, outside, join(etc, 'sub')]) mkdirSync(path);
   writeFileSync(join(outside, 'secret'), 'secret');
@@ -126,6 +123,6 @@ const etcSettings: PartAttempt = async (use, dir) => {
 export const SANDBOX_PARTS = {
   'mount points': mountPoints,
   secrets,
-  doors,
+  listeners,
   'settings of the machine': etcSettings,
 } as const satisfies Record<string, PartAttempt>;

@@ -57,7 +57,7 @@ export const LEAVE: Attack = {
   ),
 };
 
-const SANDBOX = 'tasks/service-sandbox.ts';
+const SANDBOX = 'services/sandbox.ts';
 const one = (name: string, by: string, finds: RegExp, file: string, from: string, to: string): ServiceMutant => ({
   name,
   by,
@@ -68,7 +68,7 @@ const one = (name: string, by: string, finds: RegExp, file: string, from: string
 // One line for each, however long: it is read as a table.
 // oxfmt-ignore
 export const SERVICE_MUTANTS: readonly ServiceMutant[] = [
-  one('no variable of the user', 'service-secrets', /= (there|found)$/, SANDBOX, "    envSet: {\n      LANG: 'C.UTF-8',", "    envSet: {\n      ...(world.env as Record<string, string>),\n      LANG: 'C.UTF-8',"),
+  one('no variable of the user', 'service-secrets', /= (there|found)$/, SANDBOX, "    envSet: {\n      LANG: 'C.UTF-8',", "    envSet: {\n      ...(context.env as Record<string, string>),\n      LANG: 'C.UTF-8',"),
   one('no door', 'service-doors', /^127\.0\.0\.1:3128 = connected/, SANDBOX, "network: { kind: 'gateway', doors: [], reach: true }", "network: { kind: 'gateway', doors: [{ name: 'proxy', protocol: 'tcp', address: '127.0.0.1', port: 3128 }], reach: true }"),
   one('nothing of the project', 'service-files', /\/project = exists/, SANDBOX, '.map(({ path }) => path)', '.map(({ path }) => path).concat(plan.project.root)'),
   one('nothing that the user has added', 'service-files', /\/added = exists/, SANDBOX, 'optional && existsSync(path)', 'optional !== null && existsSync(path)'),
@@ -76,11 +76,11 @@ export const SERVICE_MUTANTS: readonly ServiceMutant[] = [
   one('no debugger', 'service-kernel-trace-init', /^seize = done/, SANDBOX, 'kernel: { ptrace: false,', 'kernel: { ptrace: true,'),
   one('memory of its own', 'service-memory', /got it/, SANDBOX, 'memoryBytes: service.memoryBytes,', 'memoryBytes: 2 ** 40,'),
   one('disk of its own', 'service-disk', /got it/, SANDBOX, '      memoryBytes: service.memoryBytes,', '      diskBytes: 2 ** 40,\n      memoryBytes: service.memoryBytes,'),
-  one('ports that are declared', 'service-undeclared-port', /= connected/, 'tasks/service-plan.ts', 'for (const port of to.ports) {', `for (const port of [...to.ports, ${SPY.undeclared}]) {`),
-  one('so many connections', 'service-connections', /all are in/, 'tasks/run-services.ts', 'if (open.size >= MOST_OPEN) {', 'if (open.size < 0) {'),
+  one('ports that are declared', 'service-undeclared-port', /= connected/, 'run/plan-services.ts', 'for (const port of to.ports) {', `for (const port of [...to.ports, ${SPY.undeclared}]) {`),
+  one('so many connections', 'service-connections', /all are in/, 'services/run-services.ts', 'if (open.size >= MOST_OPEN) {', 'if (open.size < 0) {'),
   one('data of its own', 'service-of-another-task', /neighbour\.txt = exists/, 'store/service-files.ts', 'return taskPaths(services, name);', "return taskPaths(services.replace(/\\/tasks\\/.*/, ''), name);"),
   // What every sandbox has: seen from a service too.
-  one('no keyring', 'service-kernel-keyrings', /^add = /, 'sandbox/seccomp-table.ts', '  add_key: [248, 217],\n', ''),
+  one('no keyring', 'service-kernel-keyrings', /^add = /, 'sandbox/spec/seccomp-table.ts', '  add_key: [248, 217],\n', ''),
 ];
 
 /** Attempts that nothing of a service's own could let succeed, and what else shows that they can. Those that are made elsewhere too name what they follow. */

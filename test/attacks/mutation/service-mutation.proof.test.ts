@@ -6,15 +6,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
 import { AgsError } from '../../../src/protocol/errors.ts';
-import { makeWorld } from '../../../src/cli/make-context.ts';
-import type * as AttackInside from '../../../src/attack/inside.ts';
-import { openStage, type AttackStage } from '../../../src/attack/attacked-project.ts';
+import { makeHostContext } from '../../../src/cli/make-context.ts';
+import { openStage, type AttackedProject } from '../../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, giveTo, type Machine } from '../../harness.ts';
 import { sourceWith, type Piece } from './mutated-source.ts';
 import { ALL_SERVICE_ATTACKS, LEAVE, NEVER, SERVICE_MUTANTS } from './service-mutants.ts';
 
 let machine: Machine;
-let stage: AttackStage;
+let stage: AttackedProject;
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'ags-service-mutant-')));
 const unnoticed = new Set(SERVICE_MUTANTS.map(({ name }) => name));
 
@@ -27,7 +26,7 @@ beforeAll(async () => {
     'limits: { memory: 400m, disk: 50m }\nmounts: [{ path: ~/added }]\nservices: { own: { run: [sleep, "9"], ports: [4848] } }\n',
   );
   giveTo(machine.home, machine.uid);
-  stage = await openStage({ ...makeWorld({ ...machine.env }), cwd: machine.project, self: [] }, {});
+  stage = await openStage({ ...makeHostContext({ ...machine.env }), cwd: machine.project, self: [] }, {});
 });
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
@@ -78,7 +77,7 @@ let runs = 0;
 
 /** What succeeds of these attempts, in a task of their own, after another task. */
 async function attackServices(pieces: readonly Piece[], attacks: readonly Attack[]): Promise<string[]> {
-  const { tryInside } = await sourceWith(pieces, scratch)<typeof AttackInside>('tasks/attack-inside.ts');
+  const { tryInside } = await sourceWith(pieces, scratch)(() => import('../../../src/attack/inside.ts'));
   const before = attacks.some(({ id }) => id === 'service-of-another-task') ? [LEAVE] : [];
   for (const one of before)
     expect((await tryInside(stage, [one], `before-${runs++}`)).answers.flatMap((said) => breaches(one, said))).toEqual(

@@ -1,9 +1,11 @@
 // test/images/devcontainer/base-image.ts: images that stand for those of the world, made of what this machine has: nothing can be pulled here.
+// uses: docker, busybox, redis
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const REPO = new URL('../../..', import.meta.url).pathname;
+const REPO = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Node, a shell, ags as it is built here, and Redis; with `engine` also what an engine inside is made of, and its client. */
 export function makeBaseImage(name: string, options: { engine?: boolean } = {}): void {

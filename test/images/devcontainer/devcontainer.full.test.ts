@@ -1,16 +1,18 @@
 // test/images/devcontainer/devcontainer.full.test.ts: what `ags devcontainer init` writes, opened by @devcontainers/cli with the engine of this
 // machine, and looked at from inside.
+// uses: compose
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HAS_ENGINE } from '../../conformance/engine.ts';
 import { asMember, createMachine, giveTo, type Machine } from '../../harness.ts';
 import { makeBaseImage } from './base-image.ts';
 
-const CLI = new URL('../../../node_modules/@devcontainers/cli/devcontainer.js', import.meta.url).pathname;
+const CLI = fileURLToPath(new URL('../../../node_modules/@devcontainers/cli/devcontainer.js', import.meta.url));
 
 const canCompose = spawnSync('docker-compose', ['version']).status === 0;
 const CAN = HAS_ENGINE && canCompose;

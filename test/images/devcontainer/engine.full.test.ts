@@ -3,14 +3,15 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { INNER_BASE } from '../../../src/sandbox/nested/engine-args.ts';
+import { NESTED_BASE } from '../../../src/sandbox/nested/engine-args.ts';
 import { HAS_ENGINE } from '../../conformance/engine.ts';
 import { asMember, createMachine, giveTo, type Machine } from '../../harness.ts';
 import { makeBaseImage } from './base-image.ts';
 import { composeTwo } from './compose-two.ts';
 
-const CLI = new URL('../../../node_modules/@devcontainers/cli/devcontainer.js', import.meta.url).pathname;
+const CLI = fileURLToPath(new URL('../../../node_modules/@devcontainers/cli/devcontainer.js', import.meta.url));
 const compose = HAS_ENGINE ? composeTwo() : null;
 if (compose === null && process.env['AGS_REQUIRE_ALL'] !== undefined)
   throw new Error('An engine beside a dev container needs an engine and Docker Compose 2.');
@@ -43,7 +44,7 @@ describe.runIf(compose !== null)('an engine of its own', () => {
     await machine.ags(['trust', '--yes']);
     const written = await machine.ags(['devcontainer', 'init', '--docker']);
     if (written.code !== 0) throw new Error(written.stderr);
-    expect(written.stderr).toContain(`docker: an engine of its own beside it, rootless: users ${INNER_BASE} to`);
+    expect(written.stderr).toContain(`docker: a private Docker daemon beside it, rootless: user IDs ${NESTED_BASE} to`);
     writeFileSync(join(machine.project, '.devcontainer/.env'), `BASE_IMAGE=${image}\nMEMORY=1g\nDOCKER_MEMORY=2g\n`);
     mkdirSync(join(machine.root, 'bin'));
     writeFileSync(join(machine.root, 'bin/id'), '#!/bin/sh\necho tester\n', { mode: 0o755 });
@@ -128,11 +129,11 @@ describe.runIf(compose !== null)('an engine of its own', () => {
       })
       .filter(({ args }) => !/docker-init/.test(args));
     const engine = facts.filter(({ args }) => /dockerd --rootless/.test(args) && !args.includes('perl'));
-    expect(engine).toMatchObject([{ uid: INNER_BASE, filter: '2' }]);
+    expect(engine).toMatchObject([{ uid: NESTED_BASE, filter: '2' }]);
     // Rights in a user namespace of its own are none here; whoever is outside of it has none at all.
     for (const { args, uid, effective } of facts) {
       expect(uid, args).toBeGreaterThanOrEqual(63_128);
-      if (uid < INNER_BASE) expect(effective, args).toBe('0000000000000000');
+      if (uid < NESTED_BASE) expect(effective, args).toBe('0000000000000000');
     }
   });
 

@@ -93,7 +93,7 @@ test('a project without a .git is told that one could be made inside', async () 
   using machine = createMachine('user');
   rmSync(join(machine.project, '.git'), { recursive: true });
   const { code, stderr } = await machine.ags(['devcontainer', 'init']);
-  expect([code, stderr.includes('left out: A .git that is read-only inside')], stderr).toEqual([0, true]);
+  expect([code, stderr.includes('left out: A read-only .git')], stderr).toEqual([0, true]);
   expect(read(machine, 'docker-compose.yaml')).not.toContain('.git:');
 });
 

@@ -1,4 +1,5 @@
 // test/merge/checks/check.test.ts: `ags check`: the project's own commands, in a clean sandbox, over exactly what a merge would make.
+// needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -57,7 +58,7 @@ describe.each(USUAL)('as %s', (caller) => {
       /\npassed +echo mark.* exit 0 .*\nfailed +ls left.* exit 3 .*\nfailed +sh -c.* exit 137 /,
     );
     expect(done.stdout).not.toContain('\u001b');
-    expect(done.stderr).toMatch(/ags: 2 of 3 checks failed\. What was printed: .*\/checks\/1\.log\n/);
+    expect(done.stderr).toMatch(/ags: 2 of 3 checks failed\. Output: .*\/checks\/1\.log\n/);
     const file = fileOf(machine, task.id);
     expect(file.state).toBe('failed');
     expect(file.checks[1]).toMatchObject({ state: 'failed', exitCode: 3 });
@@ -161,7 +162,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const task = await agentTask(machine, 'echo n > n.txt');
     using going = await begin(machine, task.id);
     const second = await machine.ags(['check', task.id, '--run', 'true']);
-    expect([second.code, second.stderr]).toEqual([7, expect.stringContaining('running already')]);
+    expect([second.code, second.stderr]).toEqual([7, expect.stringContaining('already running')]);
     const row = JSON.parse((await machine.ags(['show', task.id, '--json'])).stdout) as { checks: unknown };
     expect(row.checks).toMatchObject({ state: 'running', name: `echo begun; sleep 6022.${process.pid}` });
     going.child.kill('SIGINT');

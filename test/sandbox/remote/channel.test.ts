@@ -1,8 +1,7 @@
 // test/sandbox/remote/channel.test.ts: whoever is at the other end of the channel may say anything.
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { openChannel, type Channel, type Frame } from '../../../src/sandbox/remote/channel.ts';
-import { MAX_FRAME, WINDOW } from '../../../src/sandbox/far-scripts.ts';
+import { MAX_FRAME, openChannel, WINDOW, type Channel, type Frame } from '../../../src/sandbox/remote/channel.ts';
 
 function frame(kind: string, id: number, body: Buffer = Buffer.alloc(0), size = body.length): Buffer {
   const head = Buffer.alloc(9);
@@ -53,10 +52,10 @@ test.each([
   [
     'more than was asked for',
     Buffer.concat(Array.from({ length: WINDOW / 1024 + 1 }, () => frame('d', 1, Buffer.alloc(1024)))),
-    /more came/,
+    /more data came/,
   ],
-  ['words after the end', Buffer.concat([frame('e', 1), frame('d', 1, Buffer.from('x'))]), /more came/],
-  ['more taken than was sent', frame('w', 1, credit(1)), /more was taken/],
+  ['words after the end', Buffer.concat([frame('e', 1), frame('d', 1, Buffer.from('x'))]), /more data came/],
+  ['more taken than was sent', frame('w', 1, credit(1)), /more data was confirmed/],
   ['a broken window', frame('w', 1, Buffer.alloc(3)), /broken/],
   ['a word that there is not', frame('?', 0), /never says/],
 ])('%s ends the connection', async (_what, bytes, why) => {

@@ -140,7 +140,7 @@ if (HAS_FAR) {
       const relay = far.left().find((name) => name.endsWith('-relay'));
       endProcessesWith(`--name\0${relay}\0`);
       expect(await ended).toBe(137);
-      expect(heard.stderr).toContain('the connection to the machine of its engine was lost');
+      expect(heard.stderr).toContain("the connection to the engine's machine was lost");
       const diff = await machine.ags(['diff', machine.tasks()[0] ?? ''], { timeoutMs: SECONDS });
       expect(diff.stdout).toContain('+kept');
       expect(far.left()).toEqual([]);
@@ -201,7 +201,7 @@ if (HAS_FAR) {
       <STDIN>; print talk('127.0.0.1', 8091, 'late'), "\\n";`;
       const sandbox = await place.start(['perl', '-e', script], {
         spec: place.spec([], { network: REACHED }),
-        onDoor: echo,
+        onListener: echo,
       });
       const said = collect(sandbox.stdout);
       await until(sandbox, 'serving');
@@ -225,9 +225,9 @@ if (HAS_FAR) {
 
   test.each([
     ['without an image', [], /needs an image/],
-    ['with a directory of this machine', ['--mount', '/usr/share'], /cannot have \/usr\/share of this one/],
-    ['with an overlay', ['--workspace', 'overlay'], /cannot be had: the engine is on another machine/],
-    ['with an engine inside', ['--docker'], /cannot have an engine inside/],
+    ['with a directory of this machine', ['--mount', '/usr/share'], /cannot have \/usr\/share of this machine/],
+    ['with an overlay', ['--workspace', 'overlay'], /is not possible: the engine is on another machine/],
+    ['with an engine inside', ['--docker'], /cannot have nested Docker/],
   ])('what cannot be there is refused in words: %s', async (_what, flags, words) => {
     using machine = machineWith('root');
     const over_ = flags.length === 0 ? ['--backend', 'docker'] : over();

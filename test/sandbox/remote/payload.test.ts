@@ -1,4 +1,5 @@
 // test/sandbox/remote/payload.test.ts: what comes back from another machine is an agent's: it is written where it belongs, or nowhere.
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   lstatSync,
@@ -14,7 +15,7 @@ import {
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { packCargo, unpackCargo } from '../../../src/sandbox/remote/payload.ts';
+import { packPayload, unpackPayload } from '../../../src/sandbox/remote/payload.ts';
 
 interface Told {
   readonly mode?: number;
@@ -37,11 +38,19 @@ function place(): Disposable & { root: string; home: string } {
   const home = join(root, 'home');
   mkdirSync(home);
   writeFileSync(join(root, 'canary'), 'the user’s\n');
-  return { root, home, [Symbol.dispose]: () => rmSync(root, { recursive: true, force: true }) };
+  return {
+    root,
+    home,
+    [Symbol.dispose]() {
+      // Some of what was written may not be changed even by its owner.
+      spawnSync('chmod', ['-R', 'u+rwX', root]);
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
 }
 
 const unpack = (home: string, records: readonly Buffer[], maxBytes = 1000): Promise<void> =>
-  unpackCargo(Readable.from([Buffer.concat([...records, record('z', '')])]), new Map([[2, home]]), {
+  unpackPayload(Readable.from([Buffer.concat([...records, record('z', '')])]), new Map([[2, home]]), {
     owner: null,
     maxBytes,
   });
@@ -53,10 +62,10 @@ test('what was sent and changed there is the same here', async () => {
   writeFileSync(join(here.home, 'stays'), 'stays');
   symlinkSync('dir/old', join(here.home, 'link'));
   // In one piece or in many: the same records.
-  const all = Buffer.concat([...packCargo([{ at: 2, what: { from: here.home } }])]);
+  const all = Buffer.concat([...packPayload([{ at: 2, what: { from: here.home } }])]);
   rmSync(here.home, { recursive: true });
   mkdirSync(here.home);
-  await unpackCargo(Readable.from([...all].map((byte) => Buffer.from([byte]))), new Map([[2, here.home]]), {
+  await unpackPayload(Readable.from([...all].map((byte) => Buffer.from([byte]))), new Map([[2, here.home]]), {
     owner: null,
     maxBytes: 1000,
   });

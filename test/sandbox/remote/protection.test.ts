@@ -1,7 +1,7 @@
 // test/sandbox/remote/protection.test.ts: a container on another machine that has not given everything up is refused, whoever says so.
 import { expect, test } from 'vitest';
 import { sandboxPath, type SandboxSpec } from '../../../src/protocol/spec.ts';
-import { farUnprotected } from '../../../src/sandbox/remote/protection.ts';
+import { remoteUnprotected } from '../../../src/sandbox/remote/protection.ts';
 import { LIMITS } from '../../conformance/place.ts';
 
 const SPEC: SandboxSpec = {
@@ -51,7 +51,7 @@ const look = (
   words: Partial<Record<'pid' | 'status' | 'mounts' | 'devices', string>>,
   built: object = {},
 ): string | null =>
-  farUnprotected(
+  remoteUnprotected(
     pack([words.pid ?? '1', words.status ?? STATUS, words.mounts ?? MOUNTS, words.devices ?? DEVICES, ...NAMESPACES]),
     { HostConfig: { ...BUILT, ...built } },
     SPEC,
@@ -66,7 +66,7 @@ test.each([
   ['processes of its machine', { pid: '4711' }, /saw the processes/],
   ['a right', { status: STATUS.replace('CapBnd:\t0000000000000000', 'CapBnd:\t0000000000000400') }, /kept privileges/],
   ['no filter', { status: STATUS.replace('Seccomp:\t2', 'Seccomp:\t0') }, /not filtered/],
-  ['another user', { status: STATUS.replace(ids(1000), ids(0)) }, /somebody else/],
+  ['another user', { status: STATUS.replace(ids(1000), ids(0)) }, /another user/],
   ['a network', { devices: `${DEVICES}  eth0:       0\n` }, /had a network/],
   ['a place to write', { mounts: `${MOUNTS}${mount('/data', 'rw')}` }, /\/data could be written/],
   ['nothing to say', { status: '' }, /kept privileges/],
@@ -92,6 +92,6 @@ test.each([
 });
 
 test('neither a broken report nor an engine that says nothing counts', () => {
-  expect(farUnprotected(Buffer.from([0, 0, 9]), { HostConfig: BUILT }, SPEC)).toMatch(/did not say/);
-  expect(farUnprotected(pack(['1', STATUS, MOUNTS, DEVICES, ...NAMESPACES]), null, SPEC)).toMatch(/did not say/);
+  expect(remoteUnprotected(Buffer.from([0, 0, 9]), { HostConfig: BUILT }, SPEC)).toMatch(/report was incomplete/);
+  expect(remoteUnprotected(pack(['1', STATUS, MOUNTS, DEVICES, ...NAMESPACES]), null, SPEC)).toMatch(/did not report/);
 });

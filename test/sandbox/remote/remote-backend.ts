@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isWithin } from '../../../src/lib/files.ts';
 import type { SandboxSpec } from '../../../src/protocol/spec.ts';
 import { inspectImage } from '../../../src/sandbox/engine/images.ts';
-import { createFar } from '../../../src/sandbox/remote/remote.ts';
+import { createRemote } from '../../../src/sandbox/remote/remote.ts';
 import { rootOf } from '../../../src/sandbox/spec/image.ts';
 import { perlInside } from '../../../src/sandbox/spec/interpreter.ts';
 import { openEngine } from '../../conformance/engine-backend.ts';
@@ -43,7 +43,7 @@ export function openFar(far: () => FarEngine, image: () => string): Open {
           (mount.kind === 'bind' && isWithin(mount.from, join(directory, '..'))),
       ),
     });
-    const backend = await openEngine(far().engine, { root: [], etc: [] }, createFar)(directory, caller);
+    const backend = await openEngine(far().engine, { root: [], etc: [] }, createRemote)(directory, caller);
     return { ...backend, start: (spec, ...rest) => backend.start(overImage(spec), ...rest) };
   };
   return Object.assign(openOne, { base: '/var/tmp' });

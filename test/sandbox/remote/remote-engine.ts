@@ -1,5 +1,6 @@
 // test/sandbox/remote/remote-engine.ts: an engine on another machine: a dockerd in a root of its own, in which no directory of this machine can be seen or mounted
 // but its programs, read-only. It is reached over loopback, with certificates of its own.
+// uses: docker, openssl, busybox
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
 // test/sandbox/remote/remote-ssh.ts: the far machine by ssh: a server there on loopback, and a user here with a key that it knows.
+// uses: ssh
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -61,7 +62,7 @@ export function withKey(machine: Machine, { hostKey, userKey }: SshServer): [str
   mkdirSync(ssh, { mode: 0o700 });
   writeFileSync(join(ssh, 'known_hosts'), `${hostKey}\n`);
   writeFileSync(join(ssh, 'id_ed25519'), `${userKey}\n`, { mode: 0o600 });
-  // One connection for every command of Docker's client, as docs/containers/containers.md says.
+  // One connection for every command of Docker's client, as docs/containers/remote-docker.md says.
   writeFileSync(join(ssh, 'config'), 'Host *\n  ControlMaster auto\n  ControlPath ~/.ssh/%C\n  ControlPersist 5\n');
   giveTo(ssh, machine.uid);
   // All of /etc: what is mounted over a file is gone as soon as somebody else, anywhere on this machine, puts another in its place.

@@ -45,7 +45,7 @@ if (HAS_FAR) {
       expect(await guest.exitCode).toBe(3);
       await ags('stop', 'work');
       const { session } = await machine.until('work', ['stopped']);
-      expect((await ags('send', 'work', 'append: a.txt two')).stderr).toContain('work goes on with it');
+      expect((await ags('send', 'work', 'append: a.txt two')).stderr).toContain('work continues with it');
       expect(await machine.until('work', ['ready', 'failed'])).toMatchObject({ state: 'ready', turns: 2, session });
       expect(machine.git('show', 'ags/work:a.txt')).toBe('a\none\ntwo\n');
       expect(machine.branch('work')).toContain('mine.txt');
@@ -105,20 +105,20 @@ if (HAS_FAR) {
   test(
     'a server there is published here, a person here lets it out, and a secret is put in here: over there is a placeholder',
     async () => {
-      await using world = await createWorld();
+      await using context = await createWorld();
       const requests: string[] = [];
-      await world.tls(443, (socket) => {
+      await context.tls(443, (socket) => {
         socket.once('data', (chunk: Buffer) => {
           requests.push(chunk.toString('latin1'));
           socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello');
         });
       });
-      for (const name of ['asked.test', 'api.test']) world.names.set(name, [ORIGIN]);
+      for (const name of ['asked.test', 'api.test']) context.names.set(name, [ORIGIN]);
       using machine = createMachine('user', { disk: true });
-      machine.write('../ca.pem', world.authority.certificatePem);
+      machine.write('../ca.pem', context.authority.certificatePem);
       machine.write(
         '../../.config/ags/config.yaml',
-        `network:\n  dns: ["${world.dns}"]\n  addresses: ["${ORIGIN}/32"]\nsecrets:\n  - { name: api, host: api.test, header: authorization, send: "Bearer {}", env: API_TOKEN, endpoint: API_URL, from: { env: REAL_TOKEN } }\n`,
+        `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\nsecrets:\n  - { name: api, host: api.test, header: authorization, send: "Bearer {}", env: API_TOKEN, endpoint: API_URL, from: { env: REAL_TOKEN } }\n`,
       );
       const script = `use IO::Socket::INET; $| = 1;
         my $s = IO::Socket::INET->new('127.0.0.1:3128'); print $s "CONNECT asked.test:443 HTTP/1.1\\r\\nHost: asked.test:443\\r\\n\\r\\n"; print scalar <$s>;

@@ -1,11 +1,11 @@
-// web/src/actions/keyboard.ts: from what is pressed to what is done.
-// Invariant: while somebody types, single letters are letters; and they can be switched off altogether.
+// web/src/actions/keyboard.ts: turns key presses into actions.
+// Invariant: single letters never trigger an action while the user types. The user can also turn them off.
 import { useEffect } from 'react';
 import { readPreference } from '../look/preferences.ts';
 import { ACTION_IDS, isBound, keysOf, runAction } from './registry.ts';
 
 const SEQUENCE_MS = 1200;
-// A toast is a dialog too, but one that nobody has to answer.
+// A toast also has the dialog role but does not capture the keyboard.
 const OWNS_KEYBOARD = '[role=dialog]:not([data-toast]),[role=menu],[role=listbox]';
 
 export function useKeyboard(): void {
@@ -22,10 +22,9 @@ export function useKeyboard(): void {
         return;
       }
       if (inTerminal(event.target)) return;
-      // A dialog or a menu has the keyboard to itself.
       if (single && document.querySelector(OWNS_KEYBOARD) !== null) return;
       if (single && pressed.length === 1 && !readPreference('single-keys', true)) return;
-      // On a button, a box or a link, Enter and Space press it.
+      // Enter and Space activate the focused control.
       if (
         (pressed === 'enter' || pressed === 'space') &&
         event.target instanceof Element &&
@@ -49,11 +48,11 @@ export function useKeyboard(): void {
   }, []);
 }
 
-/** `mod+k`, `shift+j`, `?`; null for what is no key by itself. */
+/** For example `mod+k`, `shift+j` or `?`; null for a modifier key alone. */
 export function keyName(event: KeyboardEvent): string | null {
   const { key } = event;
   if (['Shift', 'Control', 'Alt', 'Meta', 'Dead', 'Unidentified'].includes(key)) return null;
-  // With Alt, some keyboards make another sign of a digit.
+  // Some keyboard layouts turn Alt plus a digit into another character.
   const digit = event.altKey ? /^Digit(\d)$/.exec(event.code)?.[1] : undefined;
   const letter = key.length === 1 && key.toLowerCase() !== key.toUpperCase();
   const parts = [
@@ -66,7 +65,7 @@ export function keyName(event: KeyboardEvent): string | null {
 }
 
 const MAC = navigator.platform.startsWith('Mac');
-const SIGNS: Readonly<Record<string, string>> = {
+const LABELS: Readonly<Record<string, string>> = {
   mod: MAC ? '⌘' : 'Ctrl',
   alt: MAC ? '⌥' : 'Alt',
   shift: 'Shift',
@@ -75,13 +74,13 @@ const SIGNS: Readonly<Record<string, string>> = {
   space: 'Space',
 };
 
-/** For people: ['Ctrl', 'K'], ['G', 'then', 'T']. */
+/** Labels to display: ['Ctrl', 'K'] or ['G', 'then', 'T']. */
 export function keyParts(keys: string): string[] {
   return keys
     .split(' ')
     .flatMap((one, at) => [
       ...(at > 0 ? ['then'] : []),
-      ...one.split('+').map((part) => SIGNS[part] ?? part.toUpperCase()),
+      ...one.split('+').map((part) => LABELS[part] ?? part.toUpperCase()),
     ]);
 }
 

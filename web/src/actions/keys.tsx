@@ -1,9 +1,9 @@
-// web/src/actions/keys.tsx: keys as they are printed on the keyboard.
+// web/src/actions/keys.tsx: draws key combinations as key caps.
 import type { ReactNode } from 'react';
 import { Kbd } from '../ui/figures.tsx';
 import { keyParts } from './keyboard.ts';
 
-/** Of many in a row, the first and the last. */
+/** More than three alternatives are shown as a range: the first and the last. */
 export function AllKeys({ all }: { all: readonly string[] }): ReactNode {
   const shown = all.length > 3 ? [all[0] ?? '', all.at(-1) ?? ''] : all;
   return shown.map((keys, at) => (

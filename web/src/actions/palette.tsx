@@ -1,4 +1,4 @@
-// web/src/actions/palette.tsx: every page, task and action by its name.
+// web/src/actions/palette.tsx: the command palette: finds actions, tasks and projects by name.
 import { Dialog } from '@base-ui/react/dialog';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
@@ -20,7 +20,7 @@ interface Entry {
 const MOST = 60;
 const focus = (box: HTMLInputElement | null): void => box?.focus();
 
-/** Loaded with the page, and in the box at once: what is typed on must not be taken for keys of the page behind it. */
+/** Not lazy-loaded: it must take focus at once, or fast typing would trigger shortcuts of the page behind it. */
 export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const [words, setWords] = useState('');
   const [at, setAt] = useState(0);
@@ -29,7 +29,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
   const pick = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     onClose();
-    // What the action opens must not lose the focus to what is closing.
+    // Wait until the palette has closed, so that it does not take focus from what the action opens.
     setTimeout(entry.go, 0);
   };
   const onKey = (event: KeyboardEvent): void => {
@@ -72,7 +72,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
           <div
             id="palette-list"
             role="listbox"
-            aria-label="What was found"
+            aria-label="Results"
             tabIndex={-1}
             className="min-h-0 overflow-y-auto p-1"
           >
@@ -93,7 +93,7 @@ export function Palette({ onClose }: { onClose: () => void }): ReactNode {
                 {entry.about}
               </div>
             ))}
-            {found.length === 0 ? <p className="p-4 text-muted">Nothing is called that.</p> : null}
+            {found.length === 0 ? <p className="p-4 text-muted">No matches.</p> : null}
           </div>
         </Dialog.Popup>
       </Dialog.Portal>

@@ -1,5 +1,5 @@
-// web/src/actions/registry.ts: everything that can be done by a key, once. Shortcuts, the command palette and the sheet of keys
-// are made of this table; a page says what happens by `useAction`.
+// web/src/actions/registry.ts: the one table of actions. Shortcuts, the command palette and the shortcut sheet read it;
+// pages attach the behaviour with `useAction`. Users' custom shortcuts are stored by action id, so ids never change.
 import { useEffect, useRef } from 'react';
 import { readPreference, usePreference, writePreference } from '../look/preferences.ts';
 
@@ -8,7 +8,7 @@ export type Scope = 'Everywhere' | 'Tasks' | 'Task' | 'Review' | 'Network';
 interface ActionInfo {
   readonly label: string;
   readonly scope: Scope;
-  /** One of these: `mod+k` (Ctrl or ⌘), `shift+j`, `g t` (one after the other), `?`. */
+  /** Alternatives, such as `mod+k` (Ctrl or ⌘), `shift+j`, `g t` (a sequence) or `?`. */
   readonly keys: readonly string[];
 }
 
@@ -18,18 +18,18 @@ const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9] as const;
 
 export const ACTIONS = {
   palette: action('Everywhere', 'Search or run a command', 'mod+k'),
-  keys: action('Everywhere', 'Show the keys', '?'),
-  filter: action('Everywhere', 'Search in what is shown', '/'),
+  keys: action('Everywhere', 'Show keyboard shortcuts', '?'),
+  filter: action('Everywhere', 'Search this page', '/'),
   compose: action('Everywhere', 'New goal', 'c'),
   'go-tasks': action('Everywhere', 'Go to tasks', 'g t'),
   'go-network': action('Everywhere', 'Go to network', 'g n'),
   'go-settings': action('Everywhere', 'Go to settings', 'g ,'),
   'next-needs-you': action('Everywhere', 'Next task that needs you', 'shift+j'),
   'previous-needs-you': action('Everywhere', 'Previous task that needs you', 'shift+k'),
-  'nth-needs-you': action('Everywhere', 'The first to ninth task that needs you', ...DIGITS.map((n) => `alt+${n}`)),
-  'add-project': action('Everywhere', 'Add a project'),
-  theme: action('Everywhere', 'Switch between light and dark'),
-  up: action('Everywhere', 'One level up', 'escape'),
+  'nth-needs-you': action('Everywhere', 'Nth task that needs you', ...DIGITS.map((n) => `alt+${n}`)),
+  'add-project': action('Everywhere', 'Add project'),
+  theme: action('Everywhere', 'Toggle light and dark theme'),
+  up: action('Everywhere', 'Go back to tasks', 'escape'),
 
   'row-down': action('Tasks', 'Next row', 'j'),
   'row-up': action('Tasks', 'Previous row', 'k'),
@@ -43,35 +43,35 @@ export const ACTIONS = {
   'row-remove': action('Tasks', 'Remove', 'e'),
 
   message: action('Task', 'Message the agent', 'i'),
-  terminal: action('Task', 'Terminal', 't'),
-  logs: action('Task', 'Logs', 'l'),
+  terminal: action('Task', 'Open terminal', 't'),
+  logs: action('Task', 'Open logs', 'l'),
   review: action('Task', 'Review changes', 'o'),
-  latest: action('Task', 'Jump to the latest', '.'),
+  latest: action('Task', 'Jump to latest', '.'),
   'turn-before': action('Task', 'Previous turn', '['),
   'turn-after': action('Task', 'Next turn', ']'),
   stop: action('Task', 'Stop', 's'),
   restart: action('Task', 'Restart', 'r'),
   fork: action('Task', 'Fork', 'f'),
-  'allow-run': action('Task', 'Allow the host for this run', 'a'),
+  'allow-run': action('Task', 'Allow host for this run', 'a'),
 
   'line-down': action('Review', 'Next line', 'j'),
   'line-up': action('Review', 'Previous line', 'k'),
-  'hunk-after': action('Review', 'Next part', 'n'),
-  'hunk-before': action('Review', 'Previous part', 'p'),
+  'hunk-after': action('Review', 'Next hunk', 'n'),
+  'hunk-before': action('Review', 'Previous hunk', 'p'),
   'file-after': action('Review', 'Next file', ']'),
   'file-before': action('Review', 'Previous file', '['),
   'next-risky': action('Review', 'Next file that can run code', '!'),
-  viewed: action('Review', 'Mark as viewed and go on', 'v'),
-  'take-file': action('Review', 'Take or leave the file', 'space'),
-  'take-hunk': action('Review', 'Take or leave the part', 'h'),
+  viewed: action('Review', 'Mark as viewed, go to next file', 'v'),
+  'take-file': action('Review', 'Include or exclude the file', 'space'),
+  'take-hunk': action('Review', 'Include or exclude the hunk', 'h'),
   comment: action('Review', 'Comment on the line', 'c'),
-  'send-comments': action('Review', 'Send the comments', 'shift+c'),
+  'send-comments': action('Review', 'Send comments', 'shift+c'),
   find: action('Review', 'Find in the diff', 'mod+f'),
-  layout: action('Review', 'Unified or split', 'u'),
-  space: action('Review', 'Hide or show changes in white space', 'w'),
+  layout: action('Review', 'Switch unified and split layout', 'u'),
+  space: action('Review', 'Hide or show whitespace changes', 'w'),
   'copy-link': action('Review', 'Copy a link to the line', 'y'),
-  fold: action('Review', 'Fold or open the file', 'z'),
-  checks: action('Review', 'Run the checks', 't'),
+  fold: action('Review', 'Collapse or expand the file', 'z'),
+  checks: action('Review', 'Run checks', 't'),
   merge: action('Review', 'Go to the merge button', 'm'),
 
   'network-allow': action('Network', 'Allow for this run', 'a'),
@@ -83,14 +83,14 @@ export const ACTIONS = {
 
 export type ActionId = keyof typeof ACTIONS;
 
-/** In the order of the table, which is the order of the sheet. */
+/** In the order of the shortcut sheet. */
 export const ACTION_IDS = Object.keys(ACTIONS) as ActionId[];
 
-/** It is told by which key, where there are several. */
+/** Receives the key that was pressed, for actions with several keys. */
 type Run = (pressed: string) => void;
 const bound = new Map<ActionId, Run[]>();
 
-/** While this component is there, the action does this. The last one that asked for it wins. */
+/** Binds the action while the component is mounted. The most recent binding wins. */
 export function useAction(id: ActionId, run: Run, enabled = true): void {
   const latest = useRef(run);
   useEffect(() => {
@@ -111,25 +111,25 @@ export function useAction(id: ActionId, run: Run, enabled = true): void {
 
 export const isBound = (id: ActionId): boolean => (bound.get(id)?.length ?? 0) > 0;
 
-/** Does it, if somebody on the page can. */
+/** Returns false if nothing on the page is bound to the action. */
 export function runAction(id: ActionId, pressed = ''): boolean {
   const call = bound.get(id)?.at(-1);
   call?.(pressed);
   return call !== undefined;
 }
 
-type Rebound = Partial<Record<ActionId, readonly string[]>>;
+type CustomKeys = Partial<Record<ActionId, readonly string[]>>;
 
 export const keysOf = (id: ActionId): readonly string[] =>
-  readPreference<Rebound>('keys', {})[id] ?? (ACTIONS[id] satisfies ActionInfo).keys;
+  readPreference<CustomKeys>('keys', {})[id] ?? (ACTIONS[id] satisfies ActionInfo).keys;
 
 export function useKeysOf(): (id: ActionId) => readonly string[] {
-  const [rebound] = usePreference<Rebound>('keys', {});
+  const [rebound] = usePreference<CustomKeys>('keys', {});
   return (id) => rebound[id] ?? (ACTIONS[id] satisfies ActionInfo).keys;
 }
 
-/** null: as it was at first. */
+/** null restores the default. */
 export function rebind(id: ActionId, keys: readonly string[] | null): void {
-  const { [id]: _old, ...rest } = readPreference<Rebound>('keys', {});
+  const { [id]: _old, ...rest } = readPreference<CustomKeys>('keys', {});
   writePreference('keys', keys === null ? rest : { ...rest, [id]: keys });
 }

@@ -1,4 +1,4 @@
-// web/src/actions/sheet.tsx: all keys on one sheet, made of the registry.
+// web/src/actions/sheet.tsx: the dialog that lists all keyboard shortcuts.
 import type { ReactNode } from 'react';
 import { Dialog } from '../ui/dialog.tsx';
 import { AllKeys, Keys } from './keys.tsx';
@@ -9,7 +9,14 @@ export function ShortcutSheet({ onClose }: { onClose: () => void }): ReactNode {
   const keysOf = useKeysOf();
   const scopes = [...new Set(ACTION_IDS.map((id) => ACTIONS[id].scope))] as Scope[];
   return (
-    <Dialog wide open onClose={onClose} title="Keys" reads about="They can be changed or switched off in Settings.">
+    <Dialog
+      wide
+      open
+      onClose={onClose}
+      title="Keyboard shortcuts"
+      reads
+      about="Change them, or turn off single-letter shortcuts, in Settings."
+    >
       <div className="columns-1 gap-8 sm:columns-2">
         {scopes.map((scope) => (
           <section key={scope} className="mb-5 break-inside-avoid">
@@ -27,20 +34,16 @@ export function ShortcutSheet({ onClose }: { onClose: () => void }): ReactNode {
           </section>
         ))}
         <section className="break-inside-avoid">
-          <h3 className="mb-1 text-sm font-semibold">Text boxes</h3>
+          <h3 className="mb-1 text-sm font-semibold">Text fields</h3>
           <dl>
-            <div className="flex min-h-7 items-center justify-between gap-4">
-              <dt className="text-muted">Send</dt>
-              <dd>
-                <Keys keys="mod+enter" />
-              </dd>
-            </div>
-            <div className="flex min-h-7 items-center justify-between gap-4">
-              <dt className="text-muted">Leave</dt>
-              <dd>
-                <Keys keys="escape" />
-              </dd>
-            </div>
+            {(['mod+enter', 'escape'] as const).map((keys) => (
+              <div key={keys} className="flex min-h-7 items-center justify-between gap-4">
+                <dt className="text-muted">{keys === 'escape' ? 'Leave the field' : 'Send'}</dt>
+                <dd>
+                  <Keys keys={keys} />
+                </dd>
+              </div>
+            ))}
           </dl>
         </section>
       </div>

@@ -1,4 +1,4 @@
-// web/src/api/client.ts: the API, as the page calls it: the client that programs use, with the session of this browser.
+// web/src/api/client.ts: the public API client, authenticated by the browser's session cookie.
 import { ApiRefusal, createClient } from '../../../src/client/client.ts';
 
 export { ApiRefusal };
@@ -8,12 +8,11 @@ export const api = createClient({
   fetch: async (input, init) =>
     fetch(input, init).catch(() => {
       throw new ApiRefusal(0, {
-        error: { code: 'unreachable', message: 'The server cannot be reached.', hint: 'Start it again: ags serve' },
+        error: { code: 'unreachable', message: 'The server cannot be reached.', hint: 'Start the server: ags serve' },
       });
     }),
 });
 
-/** Where a WebSocket of this server is. */
 export function socketAddress(path: string): string {
   const url = new URL(path, location.href);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';

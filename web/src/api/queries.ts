@@ -1,4 +1,4 @@
-// web/src/api/queries.ts: what the page has read, by key, kept up to date by live/.
+// web/src/api/queries.ts: cached server data by query key. live/ keeps it up to date.
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ApiAbout, ApiBranches, ApiProject, ApiTaskDetail, ApiTasks } from '../../../src/protocol/api/api.ts';
@@ -45,7 +45,7 @@ export const useProjectServices = (project: string): UseQueryResult<ApiConfigure
     staleTime: 10_000,
   });
 
-/** All tasks of all projects: the order of attention does not stop at a project. */
+/** Tasks of all projects: those that need the user are shown on every page. */
 export const tasksQuery = queryOptions({ queryKey: keys.tasks, queryFn: async () => api.tasks({}) });
 
 export const useTasks = (): UseQueryResult<ApiTasks> => useQuery(tasksQuery);

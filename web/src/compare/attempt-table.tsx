@@ -1,4 +1,4 @@
-// web/src/compare/attempt-table.tsx: the two attempts beside each other, fact by fact.
+// web/src/compare/attempt-table.tsx: facts about the two attempts in two columns.
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
@@ -8,7 +8,7 @@ import { useTaskActions } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
-import { ChecksWords } from '../ui/checks-status.tsx';
+import { ChecksStatus } from '../ui/checks-status.tsx';
 import { Cost, DiffStat, Elapsed } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 
@@ -32,7 +32,7 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
       <thead>
         <tr>
           <th scope="col" className="w-20 sm:w-44">
-            <span className="unseen">What</span>
+            <span className="unseen">Property</span>
           </th>
           <Head letter="A" task={a.task} />
           <Head letter="B" task={b.task} />
@@ -44,7 +44,7 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
           <StateBadge state={task.state} />
         ))}
         {row('Checks', ({ task }) => (
-          <ChecksWords checks={task.checks} />
+          <ChecksStatus checks={task.checks} />
         ))}
         {row('Time, cost', ({ task }) => (
           <span className="flex flex-wrap gap-x-3">

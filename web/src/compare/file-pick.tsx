@@ -1,4 +1,4 @@
-// web/src/compare/file-pick.tsx: every file that one of them changed, and from whom it is taken.
+// web/src/compare/file-pick.tsx: every file that an attempt changed, and the choice which version to merge.
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
@@ -6,7 +6,7 @@ import { canRun } from '../review/choice.ts';
 import { cleanLine } from '../text/clean.ts';
 import { DiffStat } from '../ui/figures.tsx';
 import { ATTEMPTS } from './pick.ts';
-import type { Attempt, Both, Picks } from './pick.ts';
+import type { Attempt, FilePair, Picks } from './pick.ts';
 
 export function FilePick({
   files,
@@ -16,7 +16,7 @@ export function FilePick({
   onShow,
   onPick,
 }: {
-  files: readonly Both[];
+  files: readonly FilePair[];
   picks: Picks;
   shown: string | null;
   seen: (attempt: Attempt, file: ApiFile) => boolean;
@@ -45,11 +45,11 @@ export function FilePick({
               <span className="min-w-0 truncate font-mono text-sm" title={cleanLine(both.path)}>
                 {cleanLine(both.path)}
               </span>
-              {both.same ? <span className="shrink-0 text-xs text-muted">the same in both</span> : null}
+              {both.same ? <span className="shrink-0 text-xs text-muted">identical</span> : null}
             </button>
             <div
               role="radiogroup"
-              aria-label={`Take ${cleanLine(both.path)}`}
+              aria-label={`Version of ${cleanLine(both.path)}`}
               className="mt-1 flex flex-wrap gap-x-3 text-sm"
             >
               {ATTEMPTS.map((attempt) => {
@@ -67,7 +67,7 @@ export function FilePick({
                 );
               })}
               <Radio name={both.path} checked={!picks.has(both.path)} onPick={() => onPick(both.path, null)}>
-                leave it
+                exclude
               </Radio>
             </div>
           </li>
@@ -102,7 +102,7 @@ function Radio({
       />
       <span>
         {children}
-        {disabled ? ' (look at it first)' : ''}
+        {disabled ? ' (open its diff first)' : ''}
       </span>
     </label>
   );

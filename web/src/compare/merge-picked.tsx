@@ -1,4 +1,4 @@
-// web/src/compare/merge-picked.tsx: takes the picked files of both attempts as one commit, which was tried, and checked if somebody wants that.
+// web/src/compare/merge-picked.tsx: merges the picked files of both attempts as one commit, after a trial merge and optional checks.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleX, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -10,23 +10,33 @@ import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Failure } from '../ui/states.tsx';
-import { say } from '../ui/toasts.tsx';
+import { showToast } from '../ui/toasts.tsx';
 import type { Side } from './attempt-table.tsx';
-import { wishOf } from './pick.ts';
-import type { Both, Picks } from './pick.ts';
+import { selectionFrom } from './pick.ts';
+import type { FilePair, Picks } from './pick.ts';
 
-export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: readonly Both[]; picks: Picks }): ReactNode {
+export function MergePicked({
+  a,
+  b,
+  files,
+  picks,
+}: {
+  a: Side;
+  b: Side;
+  files: readonly FilePair[];
+  picks: Picks;
+}): ReactNode {
   const client = useQueryClient();
-  const fromA = wishOf(a.changes, files, picks, 'a');
-  const fromB = wishOf(b.changes, files, picks, 'b');
+  const fromA = selectionFrom(a.changes, files, picks, 'a');
+  const fromB = selectionFrom(b.changes, files, picks, 'b');
   const into = a.changes.into.branch;
-  // It is a merge of the first that anything is taken from; what the other one gives goes into the same commit.
+  // The merge belongs to the first attempt with a picked file; files of the other attempt go into the same commit.
   const { task } = fromA.files.length > 0 ? a : b;
   const besides = fromA.files.length > 0 && fromB.files.length > 0 ? { ...fromB, task: b.task.id } : null;
-  const wish = { ...(task === a.task ? fromA : fromB), besides, into };
-  const trial = useTrial(task.id, wish);
+  const request = { ...(task === a.task ? fromA : fromB), besides, into };
+  const trial = useTrial(task.id, request);
   const tried = trial.isPlaceholderData ? undefined : trial.data;
-  // While another choice is tried, what was said of the one before stands: nothing flickers.
+  // Keep the previous answer during the next trial merge, so that the button does not flicker.
   const checksFirst = trial.data?.needsChecks === true;
   const settled = async (): Promise<void> => {
     for (const one of [a.task, b.task]) await client.invalidateQueries({ queryKey: keys.task(one.id) });
@@ -35,7 +45,7 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
   };
   const merge = useMutation({
     mutationFn: async () => {
-      await api.merge(task.id, wish);
+      await api.merge(task.id, request);
       return task.id;
     },
     onSettled: settled,
@@ -44,7 +54,7 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
     mutationFn: async (merged: string) => api.undo(merged),
     onSuccess: () => {
       merge.reset();
-      say('Undone');
+      showToast('Undone');
     },
     onSettled: settled,
   });
@@ -53,7 +63,7 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
   const { data: done } = merge;
   return (
     <section
-      aria-label="Take"
+      aria-label="Merge"
       className="flex shrink-0 flex-wrap items-center gap-x-4 gap-y-2 border-t border-line bg-panel px-4 py-3"
     >
       <span className="tabular font-medium">
@@ -62,7 +72,7 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
       <span className="text-sm text-muted">→ {cleanLine(into ?? 'no branch')}</span>
       <span role="status" className="flex min-w-0 grow items-center gap-1.5 text-sm">
         {count === 0 ? (
-          <span className="text-muted">Pick files, and what would happen is shown here.</span>
+          <span className="text-muted">Pick files to see whether they merge.</span>
         ) : done !== undefined ? (
           <span className="flex items-center gap-1.5 font-medium text-ok">
             <CircleCheck size={14} aria-hidden /> Merged
@@ -81,11 +91,12 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
         )}
       </span>
       {count > 0 && done === undefined ? (
-        <ChecksBar task={task} selection={wish} trial={tried} first={checksFirst} />
+        <ChecksBar task={task} selection={request} trial={tried} first={checksFirst} />
       ) : null}
       {done === undefined ? (
         <Button
           look={checksFirst ? 'plain' : 'primary'}
+          className="ml-auto"
           aria-describedby={checksFirst ? CHECKS_FIRST : undefined}
           disabled={
             count === 0 || tried === undefined || problem !== null || checksFirst || merge.isPending || into === null
@@ -105,7 +116,7 @@ export function TakeBar({ a, b, files, picks }: { a: Side; b: Side; files: reado
         </Button>
       )}
       {merge.isError ? <Failure tight error={merge.error} title="Nothing was merged" /> : null}
-      {undo.isError ? <Failure tight error={undo.error} title="It was not undone" /> : null}
+      {undo.isError ? <Failure tight error={undo.error} title="Undo failed" /> : null}
     </section>
   );
 }

@@ -1,4 +1,4 @@
-// web/src/compare/one-diff.tsx: one file: an attempt against where it began, or one attempt against the other.
+// web/src/compare/one-diff.tsx: the diff of one file: an attempt against its base, or one attempt against the other.
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef } from 'react';
 import type { ReactNode } from 'react';
@@ -14,7 +14,7 @@ import { cleanLine } from '../text/clean.ts';
 import { DiffStat } from '../ui/figures.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';
 import type { Side } from './attempt-table.tsx';
-import type { Both } from './pick.ts';
+import type { FilePair } from './pick.ts';
 
 export type Against = 'a' | 'b' | 'ab';
 
@@ -28,7 +28,7 @@ export function OneDiff({
 }: {
   a: Side;
   b: Side;
-  both: Both;
+  both: FilePair;
   against: Against;
   layout: Layout;
   onSeen: () => void;
@@ -48,8 +48,8 @@ export function OneDiff({
   useEffect(() => {
     if (shown !== null) seen.current();
   }, [shown]);
-  if (error !== null) return <Failure error={error} title="This file could not be read" />;
-  if (shown === null) return <Skeleton label="Loading the difference" rows={3} />;
+  if (error !== null) return <Failure error={error} title="Cannot read this file" />;
+  if (shown === null) return <Skeleton label="Loading the diff" rows={3} />;
   return <Shown key={`${against} ${both.path}`} both={both} against={against} layout={layout} {...shown} />;
 }
 
@@ -67,7 +67,7 @@ function useText(
 }
 
 function diffOf(
-  both: Both,
+  both: FilePair,
   against: Against,
   one: ApiFileText | null,
   other: ApiFileText | null,
@@ -75,18 +75,19 @@ function diffOf(
   const key = `${against} ${both.path} ${both.a?.oid.after ?? ''} ${both.b?.oid.after ?? ''}`;
   if (against !== 'ab') {
     const [file, text] = against === 'a' ? [both.a, one] : [both.b, other];
-    if (file === null || text === null) return { diff: null, words: [`${against.toUpperCase()} has not changed it.`] };
+    if (file === null || text === null)
+      return { diff: null, words: [`${against.toUpperCase()} did not change this file.`] };
     const words = [...file.reasons.map((reason) => cleanLine(reason)), ...factsOf(file)];
     if (text.why !== null) words.push(text.why);
     return { diff: text.patch.includes('\n@@ ') ? readDiff(key, both.path, text) : null, words };
   }
-  if (both.same) return { diff: null, words: ['Both came to the same content.'] };
-  // Who has not changed it has it as it was.
+  if (both.same) return { diff: null, words: ['Both attempts have the same content.'] };
+  // An attempt that did not change the file still has the base version.
   const textOf = (file: ApiFile | null, text: ApiFileText | null, elsewhere: ApiFileText | null): string | null =>
     file === null ? (elsewhere?.before ?? '') : file.mode.after === null ? '' : (text?.after ?? null);
   const [before, after] = [textOf(both.a, one, other), textOf(both.b, other, one)];
   if (before === null || after === null)
-    return { diff: null, words: ['It is not text, or too large to be compared here.'] };
+    return { diff: null, words: ['This file is binary or too large to compare here.'] };
   return { diff: compareTexts(key, both.path, before, after), words: [] };
 }
 
@@ -97,7 +98,7 @@ function Shown({
   diff,
   words,
 }: {
-  both: Both;
+  both: FilePair;
   against: Against;
   layout: Layout;
   diff: DiffText | null;
@@ -120,7 +121,7 @@ function Shown({
   return (
     <DiffView
       ref={handle}
-      label={`Difference of ${cleanLine(both.path)}`}
+      label={`Diff of ${cleanLine(both.path)}`}
       files={files}
       layout={layout}
       selected={null}

@@ -1,13 +1,13 @@
-// web/src/compare/page.tsx: two attempts at one goal, side by side, and files from either.
+// web/src/compare/page.tsx: compares two attempts at one goal.
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { ArrowLeft } from 'lucide-react';
+import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import { keys, useTask } from '../api/queries.ts';
 import { TaskActionsProvider } from '../tasks/task-actions.tsx';
 import { cleanLine } from '../text/clean.ts';
+import { BackLink } from '../ui/button.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';
 import type { Side } from './attempt-table.tsx';
 
@@ -22,21 +22,15 @@ export function ComparePage(): ReactNode {
     <TaskActionsProvider>
       <div className="flex min-h-full flex-col lg:[@media(min-height:45rem)]:h-full">
         <div className="flex min-h-12 shrink-0 items-center gap-3 border-b border-line px-4 py-2">
-          <Link
-            to="/p/$project"
-            params={{ project }}
-            search={{}}
-            className="flex h-6 shrink-0 items-center gap-1 rounded-md text-muted hover:text-text"
-          >
-            <ArrowLeft size={16} aria-hidden />
+          <BackLink to="/p/$project" params={{ project }} search={{}}>
             Tasks
-          </Link>
+          </BackLink>
           <h1 className="min-w-0 truncate font-semibold">
             <span className="unseen">Compare: </span>
             {cleanLine(one.side?.task.title ?? `${a} and ${b}`)}
           </h1>
         </div>
-        {error === null ? null : <Failure error={error} title="They cannot be compared" />}
+        {error === null ? null : <Failure error={error} title="Cannot compare these attempts" />}
         {one.side !== null && other.side !== null ? (
           <Suspense fallback={<Skeleton label="Loading attempts" />}>
             <Screen key={`${one.side.changes.id} ${other.side.changes.id}`} a={one.side} b={other.side} />

@@ -1,37 +1,36 @@
-// web/src/compare/pick.ts: from which of two attempts each file is taken. Pure.
+// web/src/compare/pick.ts: which attempt each merged file comes from. Pure.
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import { canRun } from '../review/choice.ts';
 
 export type Attempt = 'a' | 'b';
 export const ATTEMPTS: readonly Attempt[] = ['a', 'b'];
 
-/** A path that at least one of them changed. */
-export interface Both {
+/** A path that at least one attempt changed. */
+export interface FilePair {
   readonly path: string;
   readonly a: ApiFile | null;
   readonly b: ApiFile | null;
-  /** Both came to the same content. */
   readonly same: boolean;
 }
 
 export type Picks = ReadonlyMap<string, Attempt>;
 
-export function bothOf(a: ApiChanges, b: ApiChanges): Both[] {
+export function pairFiles(a: ApiChanges, b: ApiChanges): FilePair[] {
   const [inA, inB] = [byPath(a), byPath(b)];
-  const both = [...new Set([...inA.keys(), ...inB.keys()])].sort().map((path): Both => {
+  const both = [...new Set([...inA.keys(), ...inB.keys()])].sort().map((path): FilePair => {
     const [one, other] = [inA.get(path) ?? null, inB.get(path) ?? null];
     const same =
       one !== null && other !== null && one.oid.after === other.oid.after && one.mode.after === other.mode.after;
     return { path, a: one, b: other, same };
   });
-  const risky = ({ a: one, b: other }: Both): boolean => [one, other].some((file) => file !== null && canRun(file));
+  const risky = ({ a: one, b: other }: FilePair): boolean => [one, other].some((file) => file !== null && canRun(file));
   return [...both.filter(risky), ...both.filter((one) => !risky(one))];
 }
 
 const byPath = ({ files }: ApiChanges): Map<string, ApiFile> => new Map(files.map((file) => [file.path, file]));
 
-/** Everything of one attempt; what can run code only where it was looked at. */
-export function allFrom(files: readonly Both[], attempt: Attempt, seen: (file: ApiFile) => boolean): Picks {
+/** All files of one attempt, except files that can run code and whose diff was not opened yet. */
+export function allFrom(files: readonly FilePair[], attempt: Attempt, seen: (file: ApiFile) => boolean): Picks {
   return new Map(
     files.flatMap((both) => {
       const file = both[attempt];
@@ -47,10 +46,10 @@ export function withPick(picks: Picks, path: string, attempt: Attempt | null): P
   return next;
 }
 
-/** As the server takes it, for one of them. */
-export function wishOf(
+/** The files picked from one attempt, as the API expects them. */
+export function selectionFrom(
   changes: ApiChanges,
-  files: readonly Both[],
+  files: readonly FilePair[],
   picks: Picks,
   attempt: Attempt,
 ): { changes: string; files: { n: number }[] } {

@@ -1,11 +1,12 @@
-// web/src/compare/screen.tsx: the table, the files to pick from, and the difference of the one that is looked at.
+// web/src/compare/screen.tsx: the attempt table, the file list and the diff of the selected file.
 import { getRouteApi } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
+import { LAYOUTS } from '../diff/diff-view.tsx';
 import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
-import { printOf } from '../review/choice.ts';
+import { fingerprintOf } from '../review/choice.ts';
 import { Button } from '../ui/button.tsx';
 import { Segments } from '../ui/fields.tsx';
 import { Empty } from '../ui/states.tsx';
@@ -14,23 +15,19 @@ import type { Side } from './attempt-table.tsx';
 import { FilePick } from './file-pick.tsx';
 import { OneDiff } from './one-diff.tsx';
 import type { Against } from './one-diff.tsx';
-import { allFrom, bothOf, withPick } from './pick.ts';
+import { allFrom, pairFiles, withPick } from './pick.ts';
 import type { Attempt, Picks } from './pick.ts';
-import { TakeBar } from './merge-picked.tsx';
+import { MergePicked } from './merge-picked.tsx';
 
 const route = getRouteApi('/p/$project/compare/$a/$b');
 const AGAINST = [
-  { value: 'a', label: 'What A changed' },
-  { value: 'b', label: 'What B changed' },
-  { value: 'ab', label: 'A against B' },
-] as const;
-const LAYOUTS = [
-  { value: 'unified', label: 'Unified' },
-  { value: 'split', label: 'Split' },
+  { value: 'a', label: 'Changes in A' },
+  { value: 'b', label: 'Changes in B' },
+  { value: 'ab', label: 'A vs B' },
 ] as const;
 
 export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
-  const files = useMemo(() => bothOf(a.changes, b.changes), [a, b]);
+  const files = useMemo(() => pairFiles(a.changes, b.changes), [a, b]);
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const against = AGAINST.find(({ value }) => value === search.show)?.value ?? 'ab';
@@ -48,16 +45,16 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
         <AttemptTable a={a} b={b} />
       </div>
       <div className="grid min-h-0 grow grid-cols-[minmax(0,1fr)] lg:grid-cols-[24rem_minmax(0,1fr)] lg:grid-rows-[minmax(0,1fr)]">
-        <div className="flex min-h-0 min-w-0 flex-col border-r border-line">
+        <div className="flex min-h-0 min-w-0 flex-col border-line lg:border-r">
           <div className="flex flex-wrap gap-2 px-4 pt-3">
             <Button size="small" onClick={() => setPicks(allFrom(files, 'a', seenA))}>
-              All from A
+              Pick all from A
             </Button>
             <Button size="small" onClick={() => setPicks(allFrom(files, 'b', seenB))}>
-              All from B
+              Pick all from B
             </Button>
             <Button size="small" onClick={() => setPicks(new Map())}>
-              None
+              Clear
             </Button>
           </div>
           <FilePick
@@ -71,17 +68,12 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
         </div>
         <div className="flex min-h-96 min-w-0 flex-col lg:[@media(min-height:45rem)]:min-h-0">
           <div className="flex min-h-10 shrink-0 flex-wrap items-center gap-3 border-b border-line px-3 py-1">
-            <Segments
-              label="What is compared"
-              value={against}
-              choices={AGAINST}
-              onChange={(next) => show({ show: next })}
-            />
+            <Segments label="Compare" value={against} choices={AGAINST} onChange={(next) => show({ show: next })} />
             <Segments label="Layout" value={layout} choices={LAYOUTS} onChange={setLayout} />
           </div>
           <div className="min-h-0 grow">
             {both === undefined ? (
-              <Empty title="Neither of them changed a file" />
+              <Empty title="Neither attempt changed a file" />
             ) : (
               <OneDiff
                 a={a}
@@ -90,7 +82,7 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
                 against={against}
                 layout={layout}
                 onSeen={() => {
-                  // Against each other, what both added looks like nothing: that is not looking at it.
+                  // Comparing A with B hides lines that both added, so that view does not count as reviewed.
                   if (against === 'a' && both.a !== null) setSeenA(both.a);
                   if (against === 'b' && both.b !== null) setSeenB(both.b);
                 }}
@@ -99,18 +91,18 @@ export function CompareScreen({ a, b }: { a: Side; b: Side }): ReactNode {
           </div>
         </div>
       </div>
-      <TakeBar a={a} b={b} files={files} picks={picks} />
+      <MergePicked a={a} b={b} files={files} picks={picks} />
     </>
   );
 }
 
-/** The same marks as in the review of this task. */
+/** Shares its marks with the review page of the task. */
 function useSeen({ task }: Side): [(file: ApiFile) => boolean, (file: ApiFile) => void] {
   const [seen, write] = usePreference<Readonly<Record<string, string>>>(`seen.${task.id}`, NONE);
   return [
-    (file) => seen[file.path] === printOf(file),
+    (file) => seen[file.path] === fingerprintOf(file),
     (file) => {
-      if (seen[file.path] !== printOf(file)) write({ ...seen, [file.path]: printOf(file) });
+      if (seen[file.path] !== fingerprintOf(file)) write({ ...seen, [file.path]: fingerprintOf(file) });
     },
   ];
 }

@@ -1,5 +1,5 @@
-// web/src/diff/diff-view.tsx: one continuous diff of many files. The only file that knows the library that draws it, so that
-// another can take its place.
+// web/src/diff/diff-view.tsx: one continuous diff of many files. Only this file uses the diff library's components, so that the
+// library can be replaced.
 import { CodeView, WorkerPoolContextProvider } from '@pierre/diffs/react';
 import type { CodeViewHandle } from '@pierre/diffs/react';
 import type { CodeViewItem, CodeViewLineSelection, DiffLineAnnotation, FileDiffMetadata } from '@pierre/diffs';
@@ -10,8 +10,12 @@ import { highlighterOptions, poolOptions, THEMES } from './worker-pool.ts';
 import type { DiffText, Side } from './source.ts';
 
 export type Layout = 'unified' | 'split';
+export const LAYOUTS = [
+  { value: 'unified', label: 'Unified' },
+  { value: 'split', label: 'Split' },
+] as const;
 
-/** Something of ours under a line; line 0 is above the first one. */
+/** Content inserted below a line; line 0 puts it above the first line. */
 export interface DiffNote {
   readonly key: string;
   readonly side: Side;
@@ -20,7 +24,7 @@ export interface DiffNote {
 
 export interface DiffFile {
   readonly id: string;
-  /** Another number whenever anything of it is another. */
+  /** Increases whenever anything else in this object changes. */
   readonly version: number;
   readonly text: DiffText | null;
   readonly folded: boolean;
@@ -38,7 +42,7 @@ export interface DiffHandle {
   toFile(id: string): void;
   toLine(id: string, side: Side, line: number): void;
   focus(): void;
-  /** The file at the top of what is seen. */
+  /** The file at the top of the visible area. */
   topFile(): string | null;
 }
 
@@ -52,7 +56,7 @@ interface Props {
   selected: LineRange | null;
   onSelect: (range: LineRange | null) => void;
   onScroll?: () => void;
-  /** The button in the gutter was pressed, or lines were drawn over from there. */
+  /** Called for a click on the gutter button, or a drag from it over several lines. */
   onGutter: ((range: LineRange) => void) | null;
   renderHeader: (id: string) => ReactNode;
   renderNote: (id: string, key: string) => ReactNode;
@@ -141,7 +145,7 @@ function View({
     (element: HTMLDivElement | null) => {
       box.current = element;
       if (element === null) return;
-      // The library leaves its scroll area without a name and out of the keyboard's reach.
+      // The library's scroll area has no accessible name and cannot be focused.
       element.tabIndex = 0;
       element.setAttribute('role', 'region');
       element.setAttribute('aria-label', label);
@@ -165,7 +169,7 @@ function View({
   );
 }
 
-/** Its buttons are none to the browser: Enter and Space press them here. */
+/** The library's buttons are not <button> elements, so Enter and Space are handled here. */
 function pressByKey(event: KeyboardEvent): void {
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement) || !target.hasAttribute('data-expand-button')) return;
@@ -187,7 +191,7 @@ const NOTHING: FileDiffMetadata = {
   deletionCharacterCount: 0,
 };
 
-/** An item is the same object for as long as its file is: the library compares them so. */
+/** Reuses item objects while their file is unchanged: the library compares items by identity. */
 function useItems(files: readonly DiffFile[]): readonly CodeViewItem<string>[] {
   const [made] = useState(() => new Map<string, { version: number; item: CodeViewItem<string> }>());
   return useMemo(
@@ -216,7 +220,7 @@ const sideOf = (side: Side): 'deletions' | 'additions' => (side === 'old' ? 'del
 
 function rangeOf({ id, range }: CodeViewLineSelection): LineRange {
   const side: Side = (range.endSide ?? range.side) === 'deletions' ? 'old' : 'new';
-  // Lines of one side alone can be spoken of.
+  // A comment refers to lines of one side only.
   const oneSide = (range.side ?? range.endSide) === (range.endSide ?? range.side);
   const from = oneSide ? Math.min(range.start, range.end) : range.end;
   return { file: id, side, from, to: Math.max(from, range.end, oneSide ? range.start : 0) };

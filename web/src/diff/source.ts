@@ -1,13 +1,13 @@
-// web/src/diff/source.ts: from what the server says about a file to lines that can be shown.
-// Invariant: texts are an agent's. Before anything sees them, what cannot be seen in them is made visible, endless lines are cut,
-// and the number of lines stays what it was, so that lines keep their numbers.
+// web/src/diff/source.ts: turns a file's patch and texts into diff lines to display.
+// Invariant: an agent wrote these texts. Invisible characters are made visible and long lines are cut before anything else reads
+// them. The number of lines never changes, so line numbers stay correct.
 import { parseDiffFromFile, processFile } from '@pierre/diffs';
 import type { FileDiffMetadata } from '@pierre/diffs';
 import { createSanitizer } from '../../../src/lib/sanitize.ts';
 
 export type Side = 'old' | 'new';
 
-/** A line of the diff in the order in which the unified layout shows them. */
+/** One line of the diff, in the order of the unified layout. */
 export interface DiffLine {
   readonly side: Side;
   readonly line: number;
@@ -18,7 +18,7 @@ export interface DiffLine {
 
 export interface DiffHunk {
   readonly n: number;
-  /** The line above its first change; 0: the change is the first of the file. */
+  /** The line above the first change; 0 if the file starts with the change. */
   readonly above: number;
   readonly first: { readonly side: Side; readonly line: number };
   readonly added: number;
@@ -38,12 +38,12 @@ interface Given {
 }
 
 const LONGEST_LINE = 2000;
-/** Colours come from the whole file up to this size; above it, from what changed. */
+/** Up to this size the whole file is highlighted; above it, only the changed hunks. */
 const WHOLE_CHARACTERS = 200_000;
-/** Looking for lines that resemble each other is only worth it while there are few. */
+/** Matching similar lines is too slow above this size. */
 const MATCHED_CHARACTERS = 100_000;
 
-/** `exact`: the patch leads from the one text to the other, so that colours can come from them and more lines be shown. */
+/** `exact`: the patch turns `before` into `after`, so the full texts can be highlighted and expanded. */
 export function readDiff(key: string, path: string, { before, after, patch }: Given, exact = true): DiffText {
   const at = patch.startsWith('@@ ') ? 0 : patch.indexOf('\n@@ ') + 1;
   const changed = at === 0 && !patch.startsWith('@@ ') ? '' : shownSource(patch.slice(at));
@@ -59,11 +59,11 @@ export function readDiff(key: string, path: string, { before, after, patch }: Gi
     disableLineMatching: changed.length > MATCHED_CHARACTERS,
     ...whole,
   });
-  if (parsed === undefined) throw new Error('the difference could not be read');
+  if (parsed === undefined) throw new Error('the diff could not be parsed');
   return { parsed, hunks: parsed.hunks.map(hunkOf), notes: endings(patch.slice(at)) };
 }
 
-/** Two texts against each other, without a patch: one attempt against another. */
+/** Compares two texts without a patch, for one attempt against another. */
 export function compareTexts(key: string, path: string, a: string, b: string): DiffText {
   const name = safeName(path);
   const side = (contents: string, which: string): { name: string; contents: string; cacheKey: string } => ({
@@ -95,50 +95,29 @@ function hunkOf(
   return { n, above: 0, first: { side: 'new', line: added }, added: 0, removed: 0 };
 }
 
-/** Every line of the hunks. */
 export function linesOf({ parsed }: DiffText): DiffLine[] {
   const lines: DiffLine[] = [];
-  const text = (of: readonly string[], index: number): string => (of[index] ?? '').replace(/\n$/, '');
   for (const [hunk, { hunkContent, additionStart, deletionStart }] of parsed.hunks.entries()) {
     let [old, added] = [deletionStart, additionStart];
+    const push = (side: Side, kind: DiffLine['kind'], count: number, index: number): void => {
+      const [first, texts] = side === 'old' ? [old, parsed.deletionLines] : [added, parsed.additionLines];
+      for (let i = 0; i < count; i += 1)
+        lines.push({ side, line: first + i, kind, hunk, text: (texts[index + i] ?? '').replace(/\n$/, '') });
+    };
     for (const part of hunkContent) {
-      if (part.type === 'context') {
-        for (let i = 0; i < part.lines; i += 1)
-          lines.push({
-            side: 'new',
-            line: added + i,
-            kind: 'same',
-            hunk,
-            text: text(parsed.additionLines, part.additionLineIndex + i),
-          });
-        old += part.lines;
-        added += part.lines;
-        continue;
+      if (part.type === 'context') push('new', 'same', part.lines, part.additionLineIndex);
+      else {
+        push('old', 'removed', part.deletions, part.deletionLineIndex);
+        push('new', 'added', part.additions, part.additionLineIndex);
       }
-      for (let i = 0; i < part.deletions; i += 1)
-        lines.push({
-          side: 'old',
-          line: old + i,
-          kind: 'removed',
-          hunk,
-          text: text(parsed.deletionLines, part.deletionLineIndex + i),
-        });
-      for (let i = 0; i < part.additions; i += 1)
-        lines.push({
-          side: 'new',
-          line: added + i,
-          kind: 'added',
-          hunk,
-          text: text(parsed.additionLines, part.additionLineIndex + i),
-        });
-      old += part.deletions;
-      added += part.additions;
+      old += part.type === 'context' ? part.lines : part.deletions;
+      added += part.type === 'context' ? part.lines : part.additions;
     }
   }
   return lines;
 }
 
-/** Plain letters need no closer look; most files are nothing else. */
+/** Most files are plain ASCII and need no sanitizing. */
 const PLAIN = /^[\n\t -~]*$/;
 
 export function shownSource(text: string): string {
@@ -157,7 +136,7 @@ function longLine(text: string): boolean {
   return false;
 }
 
-/** For the choice of a language alone; the path itself is shown by us. */
+/** The library uses this name only to pick a language; the page displays the path itself. */
 function safeName(path: string): string {
   const base = path.slice(path.lastIndexOf('/') + 1).replaceAll(/[^\w.-]/g, '_');
   return base.slice(-80) || 'file';
@@ -167,7 +146,5 @@ function endings(changed: string): string[] {
   const ends = (sign: string): boolean => new RegExp(`^\\${sign}.*\\r$`, 'm').test(changed);
   const [removed, added] = [ends('-'), ends('+')];
   if (removed === added) return [];
-  return [
-    added ? 'Lines now end the way Windows ends them (CRLF).' : 'Lines no longer end the way Windows ends them (CRLF).',
-  ];
+  return [added ? 'Line endings are now CRLF (Windows).' : 'Line endings are no longer CRLF (Windows).'];
 }

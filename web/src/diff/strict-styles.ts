@@ -1,11 +1,11 @@
-// web/src/diff/strict-styles.ts: what the diff library would write as style attributes and elements, as adopted style sheets.
-// The content security policy then needs no 'unsafe-inline'. web/diff-library.ts puts these in the library's place.
+// web/src/diff/strict-styles.ts: adopted style sheets in place of the diff library's style attributes and elements.
+// The content security policy therefore needs no 'unsafe-inline'. web/diff-library.ts patches the library to call this.
 import overrides from './diff-shadow.css?inline';
 
 const rules = new CSSStyleSheet();
 const known = new Map<string, string>();
 
-/** The attribute that stands for these declarations. They are colours and sizes of the library, never words of an agent. */
+/** An attribute that selects these declarations. They are the library's colours and sizes, never text from an agent. */
 export function styleAttribute(css: string): string {
   let attribute = known.get(css);
   if (attribute === undefined) {
@@ -19,7 +19,7 @@ export function styleAttribute(css: string): string {
 const ours = new CSSStyleSheet();
 ours.replaceSync(overrides);
 
-/** For every root that the library draws in, after its own. */
+/** Added to every shadow root of the library, after its own sheets. */
 export function ourSheets(): CSSStyleSheet[] {
   return [rules, ours];
 }
@@ -36,7 +36,7 @@ function sheetOf(css: string): CSSStyleSheet {
   return sheet;
 }
 
-/** Stands where a style element would: its text is adopted by the root that it is put into. */
+/** Replaces a style element: the shadow root that contains it adopts its text as a style sheet. */
 class SheetElement extends HTMLElement {
   #css = '';
   #root: ShadowRoot | null = null;

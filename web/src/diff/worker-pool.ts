@@ -1,5 +1,5 @@
-// web/src/diff/worker-pool.ts: where code gets its colours: beside the page, so that reading it never waits.
-// oxlint-disable-next-line import/default -- what ?worker gives is made by the build
+// web/src/diff/worker-pool.ts: highlights code in web workers, so that the page stays responsive.
+// oxlint-disable-next-line import/default -- Vite provides the default export of ?worker imports
 import DiffWorker from '@pierre/diffs/worker/worker.js?worker';
 
 export const THEMES = { light: 'github-light-high-contrast', dark: 'github-dark-default' } as const;

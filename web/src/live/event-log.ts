@@ -1,21 +1,21 @@
-// web/src/live/event-log.ts: the events of one task, in order and without gaps, outside of React.
-// Invariant: `events` is a run of consecutive numbers. What comes too early waits until the gap has been read.
+// web/src/live/event-log.ts: the events of one task, kept outside React.
+// Invariant: the sequence numbers of `events` are consecutive. Events after a gap wait until the gap is read.
 import type { ApiEvent, LiveMessage } from '../../../src/protocol/api/api.ts';
 import { api } from '../api/client.ts';
 import type { Live } from './socket.ts';
 
 const PAGE = 1000;
-/** Whoever goes on going back is given more each time: all that is known is folded anew for each page. */
+/** Each earlier page is twice as long, up to this: the whole timeline is rebuilt for every page. */
 const MOST_EARLIER = 8000;
 const DRAW_EVERY_MS = 100;
 
 export interface EventLogState {
   readonly events: readonly ApiEvent[];
-  /** Grows with each change at the end; `earlier` with each page that was put in front. */
+  /** Increases with every change; `earlier` increases with every page added at the front. */
   readonly version: number;
   readonly earlier: number;
   readonly loaded: boolean;
-  /** There are older ones that have not been read. */
+  /** Older events exist on the server. */
   readonly more: boolean;
   readonly error: unknown;
 }
@@ -63,7 +63,7 @@ export function openEventLog(live: Live, task: string): EventLog {
     set({ version: state.version + 1 });
   }
 
-  /** Reads what is between the last event that is known and the newest. */
+  /** Reads the events after the last known one. */
   async function catchUp(): Promise<void> {
     if (catchingUp) return;
     catchingUp = true;
@@ -83,14 +83,14 @@ export function openEventLog(live: Live, task: string): EventLog {
   }
 
   const onMessage = (message: LiveMessage): void => {
-    // Its numbers begin again, or too much was missed.
+    // The server restarted its numbering, or too many messages were missed.
     if (message.type === 'reset') return void read();
     if (message.type !== 'event') return;
     fresh.push(message.data);
     timer ??= setTimeout(draw, DRAW_EVERY_MS);
   };
 
-  /** The end of the log, anew. */
+  /** Reads the end of the log again. */
   async function read(): Promise<void> {
     const page = await api.events(task, { limit: PAGE });
     if (closed) return;
@@ -126,7 +126,7 @@ export function openEventLog(live: Live, task: string): EventLog {
       readingEarlier = true;
       try {
         const { events: page } = await api.events(task, { before: oldest, limit: earlierPage });
-        // A page of long events ends before it is full.
+        // The server ends a page of long events early.
         while (page.length > 0 && (page.at(-1)?.seq ?? 0) < oldest - 1) {
           const rest = await api.events(task, { after: page.at(-1)?.seq ?? 0, limit: earlierPage });
           if (rest.events.length === 0) break;

@@ -1,4 +1,4 @@
-// web/src/live/live.tsx: the connection, for components.
+// web/src/live/live.tsx: React access to the live connection.
 import { createContext, use, useSyncExternalStore } from 'react';
 import type { ReactNode } from 'react';
 import type { Connection, Live } from './socket.ts';

@@ -1,6 +1,6 @@
-// web/src/live/rows.ts: keeps the cached lists of tasks and projects as the server says they are.
-// Invariants: however many messages come, the page is drawn a few times a second at most; an answer that was under way while messages came
-// does not take back what they said.
+// web/src/live/rows.ts: applies live messages to the cached lists of tasks and projects.
+// Invariants: the page redraws at most a few times a second; a response that was on its way while messages arrived never
+// overwrites them with older state.
 import { replaceEqualDeep, type QueryClient } from '@tanstack/react-query';
 import type {
   ApiProject,
@@ -15,12 +15,12 @@ import type { Live } from './socket.ts';
 
 const DRAW_EVERY_MS = 200;
 
-export function keepRows(live: Live, client: QueryClient): void {
+export function syncRows(live: Live, client: QueryClient): void {
   const changed = new Map<string, ApiTask | null>();
-  // What was said last of each, and when.
-  const told = { tasks: new Map<string, Told<ApiTask | null>>(), projects: new Map<string, Told<ApiProject>>() };
+  // The last message about each row, with its sequence number.
+  const pushed = { tasks: new Map<string, Pushed<ApiTask | null>>(), projects: new Map<string, Pushed<ApiProject>>() };
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let begun = false;
+  let subscribed = false;
   let tasksSeq = 0;
   let projectsSeq = 0;
 
@@ -36,7 +36,7 @@ export function keepRows(live: Live, client: QueryClient): void {
     changed.clear();
   };
   const reread = (): void => {
-    for (const map of Object.values(told)) map.clear();
+    for (const map of Object.values(pushed)) map.clear();
     void client.invalidateQueries({ queryKey: keys.tasks });
     void client.invalidateQueries({ queryKey: keys.projects });
   };
@@ -48,7 +48,7 @@ export function keepRows(live: Live, client: QueryClient): void {
     if (message.type === 'task' || message.type === 'task-gone') {
       const row = message.type === 'task' ? message.data : null;
       changed.set(message.data.id, row);
-      told.tasks.set(message.data.id, { seq: message.seq, row });
+      pushed.tasks.set(message.data.id, { seq: message.seq, row });
     }
     timer ??= setTimeout(draw, DRAW_EVERY_MS);
   };
@@ -58,24 +58,24 @@ export function keepRows(live: Live, client: QueryClient): void {
     projectsSeq = message.seq;
     if (message.type !== 'project') return;
     const { data } = message;
-    told.projects.set(data.id, { seq: message.seq, row: data });
+    pushed.projects.set(data.id, { seq: message.seq, row: data });
     client.setQueryData<ApiProjects>(keys.projects, (old) =>
       old === undefined ? old : { ...old, projects: withProject(old.projects, data) },
     );
   };
 
-  // Before anybody sees it: a state that is older for a moment would look like one more change.
+  // Merge before the data reaches the cache: even a brief older state would be shown and announced as a change.
   client.setQueryDefaults(keys.tasks, {
     structuralSharing: (old, read) => {
       if (!isAnswer<ApiTasks>(read, 'tasks')) return replaceEqualDeep(old, read);
-      const newer = after(told.tasks, read.seq);
+      const newer = after(pushed.tasks, read.seq);
       return replaceEqualDeep(old, { ...read, tasks: merged(read.tasks, new Map(newer)) });
     },
   });
   client.setQueryDefaults(keys.projects, {
     structuralSharing: (old, read) => {
       if (!isAnswer<ApiProjects>(read, 'projects')) return replaceEqualDeep(old, read);
-      const newer = after(told.projects, read.seq);
+      const newer = after(pushed.projects, read.seq);
       return replaceEqualDeep(old, {
         ...read,
         projects: newer.reduce((all, [, project]) => withProject(all, project), read.projects),
@@ -83,37 +83,37 @@ export function keepRows(live: Live, client: QueryClient): void {
     },
   });
 
-  // The lists first, then what came after them: nothing is missed in between.
-  const begin = async (): Promise<void> => {
+  // Read the lists first, then subscribe from their sequence numbers: no change is missed in between.
+  const subscribe = async (): Promise<void> => {
     const [tasks, projects] = await Promise.all([
       client.ensureQueryData(tasksQuery),
       client.ensureQueryData(projectsQuery),
     ]);
-    if (begun) return;
-    begun = true;
+    if (subscribed) return;
+    subscribed = true;
     tasksSeq = tasks.seq;
     projectsSeq = projects.seq;
     live.subscribe('tasks', { after: () => tasksSeq, message: onTask });
     live.subscribe('projects', { after: () => projectsSeq, message: onProject });
   };
-  // Without a server there is nothing yet: the page says so, and it begins when there is one.
-  const tryToBegin = (): void => void begin().catch(() => undefined);
-  tryToBegin();
-  live.onReturn(() => (begun ? reread() : tryToBegin()));
+  // If the server is unreachable, the connection banner says so; onReturn tries again.
+  const trySubscribe = (): void => void subscribe().catch(() => undefined);
+  trySubscribe();
+  live.onReturn(() => (subscribed ? reread() : trySubscribe()));
 }
 
-/** And not what somebody has picked from one, which is shared in the same way. */
+/** False for selected parts of a response, which pass through structuralSharing as well. */
 function isAnswer<Answer>(data: unknown, list: keyof Answer): data is Answer {
   return typeof data === 'object' && data !== null && list in data;
 }
 
-interface Told<Row> {
+interface Pushed<Row> {
   readonly seq: number;
   readonly row: Row;
 }
 
-function after<Row>(told: ReadonlyMap<string, Told<Row>>, seq: number): [string, Row][] {
-  return [...told].filter(([, one]) => one.seq > seq).map(([id, { row }]) => [id, row]);
+function after<Row>(pushed: ReadonlyMap<string, Pushed<Row>>, seq: number): [string, Row][] {
+  return [...pushed].filter(([, one]) => one.seq > seq).map(([id, { row }]) => [id, row]);
 }
 
 function withProject(projects: readonly ApiProject[], project: ApiProject): ApiProject[] {

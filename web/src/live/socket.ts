@@ -1,6 +1,6 @@
-// web/src/live/socket.ts: the one WebSocket of this tab. Who wants a topic subscribes to it here; after a break everybody
-// gets what was missed, or is told to read the snapshot again.
-// Invariant: no message is handed on twice, and none out of order: of each topic the last number is remembered.
+// web/src/live/socket.ts: the tab's only WebSocket. After a reconnect, subscribers get the messages they missed, or a reset
+// message that tells them to read the current state again.
+// Invariant: subscribers resume each topic after its last sequence number, so messages arrive once and in order.
 import type { LiveMessage, LiveRequest } from '../../../src/protocol/api/api.ts';
 import { socketAddress } from '../api/client.ts';
 
@@ -8,29 +8,29 @@ export type ConnectionState = 'connecting' | 'open' | 'lost';
 
 export interface Connection {
   readonly state: ConnectionState;
-  /** When it will be tried again; null: it is being tried, or it is there. */
+  /** null while connected or connecting. */
   readonly retryAtMs: number | null;
   readonly lostAtMs: number | null;
 }
 
 export interface TopicListener {
-  /** Where to go on from, asked at each connect; null: from now. */
+  /** The last sequence number received, read at each connect; null: only new messages. */
   after(): number | null;
   message(message: LiveMessage): void;
 }
 
 export interface Live {
-  /** Listens to a topic until the returned function is called. */
+  /** Returns a function that ends the subscription. */
   subscribe(topic: string, listener: TopicListener): () => void;
   connection(): Connection;
   onConnection(changed: () => void): () => void;
-  /** Called whenever a connection is there again after it was lost. */
+  /** Called after each reconnect. */
   onReturn(returned: () => void): () => void;
   retryNow(): void;
 }
 
 const FIRST_DELAY_MS = 500;
-/** A try costs next to nothing, and whoever has started the server again looks at the page. */
+/** Short, because a user who restarts the server watches the page, and an attempt costs little. */
 const LONGEST_DELAY_MS = 2000;
 
 export function connectLive(path = '/api/live'): Live {
@@ -57,7 +57,7 @@ export function connectLive(path = '/api/live'): Live {
 
   function open(): void {
     clearTimeout(timer);
-    // One that is being tried is enough: two that both succeed would tell everything twice.
+    // Two open sockets would deliver every message twice.
     if (socket !== null) return;
     const opened = new WebSocket(socketAddress(path));
     socket = opened;
@@ -89,7 +89,7 @@ export function connectLive(path = '/api/live'): Live {
     if (connection.state === 'lost') open();
   };
   open();
-  // Browsers let the clock of a tab that nobody sees tick once a minute.
+  // Browsers slow the timers of hidden tabs to once a minute.
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && retryNow());
   return {
     subscribe(topic, listener) {

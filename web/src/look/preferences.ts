@@ -1,4 +1,4 @@
-// web/src/look/preferences.ts: what this browser remembers of its user: the theme, the last choices. Nothing secret.
+// web/src/look/preferences.ts: user preferences in local storage, such as the theme and the last choices. No secrets.
 import { useCallback, useSyncExternalStore } from 'react';
 
 const CHANGED = 'ags-preference';
@@ -12,7 +12,7 @@ export function writePreference(key: string, value: unknown): void {
   try {
     localStorage.setItem(name(key), JSON.stringify(value));
   } catch {
-    // A browser that keeps nothing still works; it forgets.
+    // Storage may be full or disabled. The page works without it.
   }
   dispatchEvent(new Event(CHANGED));
 }
@@ -23,8 +23,8 @@ export function usePreference<T>(key: string, otherwise: T): [T, (value: T) => v
   return [parse(text, otherwise), write];
 }
 
-/** One that is changed in parts: from what is remembered now, so that two changes in a row, or in two windows, do not forget each other. */
-export function useKept<T>(key: string, otherwise: T): [T, (change: (now: T) => T) => void] {
+/** Updates start from the stored value, so that two changes in a row, or in two windows, do not overwrite each other. */
+export function useStored<T>(key: string, otherwise: T): [T, (change: (now: T) => T) => void] {
   const [value] = usePreference(key, otherwise);
   const change = useCallback(
     (next: (now: T) => T) => writePreference(key, next(readPreference(key, otherwise))),

@@ -1,4 +1,4 @@
-// web/src/look/theme.ts: light, dark, or as the system has it; and the colours of what is good and bad, added and removed.
+// web/src/look/theme.ts: the light or dark theme, and the palette for added and removed, success and failure.
 import { useSyncExternalStore } from 'react';
 import { readPreference, usePreference } from './preferences.ts';
 
@@ -9,8 +9,8 @@ export type Palette = 'green-red' | 'blue-orange';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
-/** Sets it now, and again whenever the user or the system changes it. */
-export function keepTheme(): void {
+/** Applies the theme now and whenever the user or the system changes it. */
+export function applyTheme(): void {
   const set = (): void => {
     document.documentElement.dataset['theme'] = shown();
     document.documentElement.dataset['palette'] = readPreference<Palette>('palette', 'green-red');
@@ -29,7 +29,7 @@ export const usePalette = (): [Palette, (palette: Palette) => void] => usePrefer
 
 export const useTheme = (): [Theme, (theme: Theme) => void] => usePreference<Theme>('theme', 'system');
 
-/** What is shown right now: for what cannot be told by a token of CSS. */
+/** The theme in effect, for code that cannot use CSS tokens. */
 export function useShownTheme(): 'light' | 'dark' {
   return useSyncExternalStore(subscribe, shown);
 }

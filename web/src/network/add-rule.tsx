@@ -1,4 +1,4 @@
-// web/src/network/add-rule.tsx: one more rule for the project: exactly one host unless more is written.
+// web/src/network/add-rule.tsx: the form that adds a network rule.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -8,7 +8,7 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Segments, TextField } from '../ui/fields.tsx';
 import { Failure } from '../ui/states.tsx';
-import { say } from '../ui/toasts.tsx';
+import { showToast } from '../ui/toasts.tsx';
 
 export function AddRule({ project, onClose }: { project: string; onClose: () => void }): ReactNode {
   const [rule, setRule] = useState('');
@@ -20,15 +20,15 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
     onSuccess: async ({ text }) => {
       await client.invalidateQueries({ queryKey: ['network'] });
       onClose();
-      say(cleanLine(text));
+      showToast(cleanLine(text));
     },
   });
   return (
     <Dialog
       open
       onClose={onClose}
-      title="Add a rule"
-      about="Allowing a host lets every agent it is for send data there. Private and metadata addresses cannot be allowed here."
+      title="Add rule"
+      about="Agents can send data to every host you allow. Private and metadata addresses cannot be allowed here."
     >
       <form
         className="flex flex-col gap-4"
@@ -43,11 +43,11 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
           value={rule}
           onChange={setRule}
           placeholder="api.example.com"
-          about="One host; with *. in front every name below it; with :8443 another port; GET,HEAD host/path/* for some requests alone."
+          about="Also: *.example.com for all subdomains, example.com:8443 for another port, GET,HEAD example.com/path/* for some requests only."
         />
         <div className="flex flex-wrap gap-4">
           <Segments
-            label="What the rule does"
+            label="Action"
             value={action}
             choices={[
               { value: 'allow', label: 'Allow' },
@@ -56,7 +56,7 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
             onChange={setAction}
           />
           <Segments
-            label="For whom"
+            label="Scope"
             value={scope}
             choices={[
               { value: 'project', label: 'This project' },
@@ -68,7 +68,7 @@ export function AddRule({ project, onClose }: { project: string; onClose: () => 
         {add.isError ? <Failure tight error={add.error} /> : null}
         <div className="flex justify-end">
           <Button type="submit" look="primary" disabled={rule.trim() === '' || add.isPending}>
-            Add the rule
+            Add rule
           </Button>
         </div>
       </form>

@@ -1,4 +1,4 @@
-// web/src/network/attempts.tsx: tries to reach hosts, the newest first, with what to do about each.
+// web/src/network/attempts.tsx: connection attempts, newest first, with buttons to allow or block each host.
 import { Link } from '@tanstack/react-router';
 import { Ban, Check, CircleHelp } from 'lucide-react';
 import { useState } from 'react';
@@ -6,11 +6,10 @@ import type { ReactNode } from 'react';
 import type { ApiAttempt } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
 import { useTasks } from '../api/queries.ts';
-import { HostButtons, useRuleChange } from '../task/ask-card.tsx';
+import { HostButtons, ruleOf, useRuleChange } from '../task/ask-card.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { ago, bytes } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
-import { ruleOf } from './rule-of.ts';
 import { useNow } from '../ui/now.ts';
 
 const PAGE = 100;
@@ -40,13 +39,13 @@ export function Attempts({ attempts, project }: { attempts: readonly ApiAttempt[
     <>
       <ul className="border-t border-line">
         {sorted.map((attempt, index) => (
-          // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the keys act on the row that has the focus
+          // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- shortcuts act on the focused row
           <li
             key={`${attempt.task} ${attempt.host} ${attempt.port} ${attempt.verdict}`}
             id={`attempt-${index}`}
             tabIndex={-1}
             onFocus={() => setAt(index)}
-            className="grid gap-x-4 gap-y-1 border-b border-line px-3 py-2 focus:bg-panel lg:grid-cols-[7rem_minmax(0,1.4fr)_minmax(0,1fr)_9rem_auto] lg:items-center"
+            className="grid gap-x-4 gap-y-1 border-b border-line px-3 py-2 focus:bg-panel sm:grid-cols-[6rem_minmax(0,1.4fr)_minmax(0,1fr)_6rem] sm:items-center xl:grid-cols-[7rem_minmax(0,1.4fr)_minmax(0,1fr)_9rem_auto]"
           >
             <Verdict verdict={attempt.verdict} />
             <div className="min-w-0">
@@ -72,10 +71,11 @@ export function Attempts({ attempts, project }: { attempts: readonly ApiAttempt[
             <p className="tabular text-sm text-muted">
               ×{attempt.tries}
               {attempt.bytesIn + attempt.bytesOut > 0 ? `, ${bytes(attempt.bytesIn + attempt.bytesOut)}` : ''}
-              <br />
+              <span className="sm:hidden">, </span>
+              <br className="hidden sm:block" />
               <Ago atMs={attempt.lastAtMs} />
             </p>
-            <div className="flex flex-wrap gap-2 lg:w-72 lg:justify-end">
+            <div className="flex flex-wrap gap-2 sm:col-span-3 sm:col-start-2 xl:col-span-1 xl:col-start-auto xl:w-80 xl:justify-end">
               {attempt.verdict === 'allowed' ? null : (
                 <HostButtons
                   host={attempt.host}
@@ -102,7 +102,7 @@ function Verdict({ verdict }: { verdict: ApiAttempt['verdict'] }): ReactNode {
     verdict === 'allowed'
       ? ([Check, 'Allowed', 'text-ok'] as const)
       : verdict === 'asked'
-        ? ([CircleHelp, 'Asks', 'text-warn'] as const)
+        ? ([CircleHelp, 'Asking', 'text-warn'] as const)
         : ([Ban, 'Blocked', 'text-bad'] as const);
   return (
     <p className={`flex items-center gap-1.5 font-medium ${colour}`}>

@@ -1,4 +1,4 @@
-// web/src/network/page.tsx: what tasks of this project tried to reach, which rules decide, and the lists of hosts that come with ags.
+// web/src/network/page.tsx: connection attempts of the project's tasks, the network rules, and the built-in host lists.
 import { getRouteApi } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
@@ -37,7 +37,7 @@ export function NetworkPage(): ReactNode {
           </p>
         </div>
         <Button onClick={() => setAdding(true)}>
-          <Plus size={14} aria-hidden /> Add a rule
+          <Plus size={14} aria-hidden /> Add rule
         </Button>
       </div>
       <div className="mt-4 mb-3 flex flex-wrap items-center gap-3">
@@ -62,13 +62,13 @@ export function NetworkPage(): ReactNode {
       {data === undefined && error === null ? <Skeleton label="Loading" /> : null}
       {data === undefined ? null : tab === 'blocked' ? (
         blocked.length === 0 ? (
-          <Empty title="Nothing was blocked." />
+          <Empty title="Nothing was blocked" />
         ) : (
           <Attempts key="blocked" attempts={blocked} project={project} />
         )
       ) : tab === 'allowed' ? (
         allowed.length === 0 ? (
-          <Empty title="No task has reached anything yet." />
+          <Empty title="No task has reached a host yet" />
         ) : (
           <Attempts key="allowed" attempts={allowed} project={project} />
         )
@@ -98,7 +98,7 @@ function TaskFilter({
     <ChoiceChip
       name="task"
       value={task ?? ''}
-      shown={chosen === undefined ? 'all tasks' : cleanLine(chosen.name, 60)}
+      shown={chosen === undefined ? 'All tasks' : cleanLine(chosen.name, 60)}
       choices={[
         { value: '', label: 'All tasks' },
         ...mine.map(({ id, name, title }) => ({ value: id, label: cleanLine(name), note: cleanLine(title, 60) })),

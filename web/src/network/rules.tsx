@@ -1,4 +1,4 @@
-// web/src/network/rules.tsx: what decides: the rules in force with where each comes from, and the lists that come with ags.
+// web/src/network/rules.tsx: the rules in force with their origin, and the built-in host lists (presets).
 import { Ban, Check } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiNetwork } from '../../../src/protocol/api/api.ts';
@@ -7,7 +7,7 @@ import { plural } from '../text/format.ts';
 import { Empty } from '../ui/states.tsx';
 
 export function Rules({ rules }: { rules: ApiNetwork['rules'] }): ReactNode {
-  if (rules.length === 0) return <Empty title="No rule: nothing can be reached." />;
+  if (rules.length === 0) return <Empty title="No rules: every host is blocked" />;
   return (
     <ul className="border-t border-line">
       {rules.map((rule, at) => (
@@ -31,7 +31,7 @@ export function Presets({ presets }: { presets: ApiNetwork['presets'] }): ReactN
   return (
     <>
       <p className="mb-3 max-w-prose text-muted">
-        Lists of hosts that many projects need. They are switched on and off in the file ags.yaml of the project:{' '}
+        Host lists for common package registries and services. Turn them on in the project’s ags.yaml:{' '}
         <code className="font-mono text-sm">network: presets: [npm, pypi]</code>
       </p>
       <ul className="grid gap-3 md:grid-cols-2">

@@ -1,4 +1,4 @@
-// web/src/network/use-network.ts: what a project, or one task of it, tried to reach: read, and read again when a running task tries more.
+// web/src/network/use-network.ts: connection attempts of a project or task, read again while running tasks make more.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
@@ -38,7 +38,7 @@ export function useNetwork(project: string, task: string | null): UseQueryResult
       reading = false;
     };
     const leaving = running.split(' ').map((id) => {
-      // No number of the server is as low: its first answer is that all is to be read, and after it nothing is missed.
+      // Sequence number 0 is older than any of the server's, so its first message triggers a read and no change is missed.
       let seq = 0;
       return live.subscribe(`network:${id}`, {
         after: () => seq,

@@ -1,12 +1,12 @@
-// web/src/review/address.ts: where an address leads to in a review: a file, and lines in it; and the address of where one is.
+// web/src/review/address.ts: links to a file and lines in a review: opens them from the URL and copies them.
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { useAction } from '../actions/registry.ts';
 import type { LineRange } from '../diff/diff-view.tsx';
-import { say } from '../ui/toasts.tsx';
+import { showToast } from '../ui/toasts.tsx';
 import { idOf } from './review-state.ts';
 import type { Review } from './review-state.ts';
 
-/** `12`, `12-15`; of the old version `old-12`, `old-12-15`. */
+/** `12` or `12-15`; for the old version `old-12` or `old-12-15`. */
 export function readLines(text: string | undefined): Omit<LineRange, 'file'> | null {
   const [, old, first = '', last] = /^(old-)?(\d{1,7})(?:-(\d{1,7}))?$/.exec(text ?? '') ?? [];
   const from = Number(first);
@@ -26,10 +26,10 @@ export function useAddress(
   const isRead = useSyncExternalStore(texts.subscribe, () => file !== undefined && texts.get(file.n) !== undefined);
   useEffect(() => {
     if (file !== undefined) review.goTo(file);
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- where the address leads to, once
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- only when the URL changes
   }, [path]);
 
-  // A line can be gone to once the text is there; afterwards the reader goes where he likes.
+  // Scroll to the line once its text is loaded, and only once per URL.
   const wanted = `${path ?? ''} ${line ?? ''}`;
   const led = useRef('');
   useEffect(() => {
@@ -39,7 +39,7 @@ export function useAddress(
     review.setCursor({ file: idOf(file), ...lines });
     const timer = setTimeout(() => diff.current?.toLine(idOf(file), lines.side, lines.from), SETTLED_MS);
     return () => clearTimeout(timer);
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each address
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- once per URL
   }, [isRead, wanted]);
 
   useAction('copy-link', () => {
@@ -50,11 +50,11 @@ export function useAddress(
     link.searchParams.set('file', at.path);
     if (cursor !== null) link.searchParams.set('line', writeLines(cursor));
     void navigator.clipboard.writeText(link.href).then(
-      () => say('The link is copied'),
-      () => say('The browser did not let it be copied', { about: link.href }),
+      () => showToast('Link copied'),
+      () => showToast('The browser blocked copying', { about: link.href }),
     );
   });
 }
 
-/** The library draws a file after it has got its text. */
+/** The diff library needs this long to draw a file after its text arrives. */
 const SETTLED_MS = 150;

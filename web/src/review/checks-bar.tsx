@@ -1,4 +1,4 @@
-// web/src/review/checks-bar.tsx: whether the checks have passed for exactly what is chosen, and the button that runs them.
+// web/src/review/checks-bar.tsx: the state of the checks for the current selection, and the button that runs them.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ListChecks, Square } from 'lucide-react';
 import { useEffect, useState } from 'react';
@@ -11,14 +11,14 @@ import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
-import { ChecksWords } from '../ui/checks-status.tsx';
+import { ChecksStatus } from '../ui/checks-status.tsx';
 import { Failure } from '../ui/states.tsx';
 import { ChecksPane } from './checks-pane.tsx';
 
-/** The id of the sentence that says why it cannot be merged yet. */
+/** The id of the sentence that explains why the merge button is disabled. */
 export const CHECKS_FIRST = 'checks-first';
 
-/** `trial`: of exactly this selection; undefined while it is not known. `first`: nothing is merged before they have passed. */
+/** `trial`: the trial merge of this selection, undefined until known. `first`: checks must pass before a merge. */
 export function ChecksBar({
   task,
   selection,
@@ -54,7 +54,7 @@ export function ChecksBar({
   const possible =
     selection.files.length > 0 && trial?.problem === null && !running && !start.isPending && !nothing && !task.live;
   useAction('checks', () => start.mutate(), possible);
-  useTrialAgain(task);
+  useTrialRefresh(task);
   const here = task.checks !== null && trial?.tree === task.checks.tree;
   return (
     <div className="flex flex-col gap-1 text-sm">
@@ -63,35 +63,37 @@ export function ChecksBar({
           role="status"
           className={`min-w-0 grow ${here && task.checks?.state === 'failed' ? 'basis-full' : 'basis-32'}`}
         >
-          {running || here ? <ChecksWords checks={task.checks} /> : <span className="text-muted">{notRun(data)}</span>}
+          {running || here ? <ChecksStatus checks={task.checks} /> : <span className="text-muted">{notRun(data)}</span>}
           {running && trial !== undefined && !here ? (
-            <span className="block text-xs text-muted">They are about another selection.</span>
+            <span className="block text-xs text-muted">These checks are for another selection.</span>
           ) : null}
         </div>
-        {running ? (
-          <Button ref={buttonRef} size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
-            <Square size={12} aria-hidden /> Stop
+        <div className="flex shrink-0 gap-2">
+          {running ? (
+            <Button ref={buttonRef} size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
+              <Square size={12} aria-hidden /> Stop
+            </Button>
+          ) : (
+            <Button
+              ref={buttonRef}
+              size="small"
+              look={first ? 'primary' : 'plain'}
+              disabled={!possible}
+              onClick={() => start.mutate()}
+            >
+              <ListChecks size={14} aria-hidden /> Run checks
+            </Button>
+          )}
+          <Button size="small" look="quiet" onClick={() => setOpen(true)}>
+            Show output
           </Button>
-        ) : (
-          <Button
-            ref={buttonRef}
-            size="small"
-            look={first ? 'primary' : 'plain'}
-            disabled={!possible}
-            onClick={() => start.mutate()}
-          >
-            <ListChecks size={14} aria-hidden /> Run checks
-          </Button>
-        )}
-        <Button size="small" look="quiet" onClick={() => setOpen(true)}>
-          Output
-        </Button>
+        </div>
       </div>
       {first ? (
         <p id={CHECKS_FIRST} className="text-xs text-muted">
           {data?.configured.length === 0
-            ? 'The project asks for checks before a merge (merge.check) and has none: write them into ags.yaml.'
-            : 'They have to pass before it can be merged.'}
+            ? 'This project requires checks before a merge (merge.check) but defines none. Add them to ags.yaml.'
+            : 'Checks must pass before you can merge.'}
         </p>
       ) : null}
       {start.isError ? <Failure tight error={start.error} title="The checks were not started" /> : null}
@@ -100,7 +102,7 @@ export function ChecksBar({
   );
 }
 
-/** Read anew whenever the row says that something has changed, and each second while somebody looks on. */
+/** Reads again when the task's check state changes, and every second while the output is open. */
 function useChecks(task: ApiTaskDetail, open: boolean): { data: ApiChecks | undefined } {
   const { state, name, endedAtMs } = task.checks ?? { state: 'none', name: null, endedAtMs: null };
   const about = `${state} ${name} ${endedAtMs}`;
@@ -113,8 +115,8 @@ function useChecks(task: ApiTaskDetail, open: boolean): { data: ApiChecks | unde
   return { data };
 }
 
-/** What they said decides whether it can be merged: tried again when they have ended. */
-function useTrialAgain({ id, checks }: ApiTaskDetail): void {
+/** Repeats the trial merge when checks end, because their result decides whether a merge is allowed. */
+function useTrialRefresh({ id, checks }: ApiTaskDetail): void {
   const client = useQueryClient();
   const endedAtMs = checks?.endedAtMs ?? null;
   useEffect(() => {
@@ -122,14 +124,14 @@ function useTrialAgain({ id, checks }: ApiTaskDetail): void {
   }, [client, id, endedAtMs]);
 }
 
-/** Those of the project; where there are none, what was suggested and is shown beside the button. */
+/** Without configured checks, the suggested commands shown beside the button. The server knows the configured ones. */
 function commandsOf(checks: ApiChecks | undefined): readonly string[] {
   return checks === undefined || checks.configured.length > 0 ? [] : checks.suggested;
 }
 
 function notRun(checks: ApiChecks | undefined): string {
-  if (checks === undefined || checks.configured.length > 0) return 'Checks: not run for this selection.';
+  if (checks === undefined || checks.configured.length > 0) return 'Checks not run for this selection.';
   return checks.suggested.length === 0
-    ? 'No checks yet.'
-    : `No checks yet. Suggested: ${checks.suggested.map((command) => cleanLine(command, 60)).join(', ')}`;
+    ? 'No checks configured.'
+    : `No checks configured. Suggested: ${checks.suggested.map((command) => cleanLine(command, 60)).join(', ')}`;
 }

@@ -1,4 +1,4 @@
-// web/src/review/checks-pane.tsx: each check with how it ended and what it printed; where there are none, what to write to have some.
+// web/src/review/checks-pane.tsx: the result and output of each check, or how to configure checks.
 import type { ReactNode } from 'react';
 import type { ApiCheck, ApiChecks } from '../../../src/protocol/api/checks.ts';
 import { Output } from '../task/output.tsx';
@@ -17,18 +17,18 @@ export function ChecksPane({
   open: boolean;
   onClose: () => void;
   checks: ApiChecks | undefined;
-  /** Of what is chosen now. */
+  /** The tree that the current selection would produce. */
   tree: string | null;
 }): ReactNode {
   const last = checks?.last ?? null;
   return (
     <Dialog open={open} onClose={onClose} wide title="Checks" about={last === null ? undefined : aboutOf(last, tree)}>
-      {last === null ? <p>They have not been run yet.</p> : null}
+      {last === null ? <p>No checks have run yet.</p> : null}
       {last?.reason == null ? null : <p className="mb-3 wrap-anywhere">{cleanLine(last.reason)}</p>}
       {last === null || last.denied.length === 0 ? null : (
         <p className="mb-3 wrap-anywhere">
-          Refused: {last.denied.map((host) => cleanLine(host)).join(', ')}. Checks reach what the rules of the project
-          allow.
+          Blocked: {last.denied.map((host) => cleanLine(host)).join(', ')}. Checks can reach only hosts that the
+          project’s rules allow.
         </p>
       )}
       <ol className="flex flex-col gap-4">
@@ -45,11 +45,11 @@ export function ChecksPane({
 
 function aboutOf(last: NonNullable<ApiChecks['last']>, tree: string | null): string {
   const what = `${plural(last.files, 'file')} onto ${cleanLine(last.branch, 60)} ${last.from.slice(0, 7)}`;
-  return last.tree === tree ? `On exactly what is chosen: ${what}.` : `On another selection: ${what}.`;
+  return last.tree === tree ? `For the current selection: ${what}.` : `For another selection: ${what}.`;
 }
 
 const WORDS: Readonly<Record<ApiCheck['state'], { word: string; look: string }>> = {
-  waiting: { word: 'Waits', look: 'text-muted' },
+  waiting: { word: 'Waiting', look: 'text-muted' },
   running: { word: 'Running', look: 'text-muted' },
   passed: { word: 'Passed', look: 'text-ok' },
   failed: { word: 'Failed', look: 'text-bad' },
@@ -67,7 +67,7 @@ function One({ check }: { check: ApiCheck }): ReactNode {
         <span className="text-sm text-muted">{timeOf(check)}</span>
       </h3>
       {check.why === null ? null : <p className="text-sm wrap-anywhere">{cleanLine(check.why)}</p>}
-      {check.cut ? <p className="text-xs text-muted">The end of a longer output.</p> : null}
+      {check.cut ? <p className="text-xs text-muted">Only the end of the output is shown.</p> : null}
       <Output text={check.output} few={12} label={`Output of ${name}`} />
     </>
   );
@@ -83,7 +83,7 @@ function HowTo({ suggested }: { suggested: readonly string[] }): ReactNode {
   const commands = suggested.length === 0 ? ['make test'] : suggested;
   return (
     <div className="mt-4">
-      <p className="mb-1">To have them for good, write into ags.yaml:</p>
+      <p className="mb-1">To configure checks, add this to ags.yaml:</p>
       <Copyable text={`checks: [${commands.map((command) => JSON.stringify(cleanLine(command))).join(', ')}]`} />
     </div>
   );

@@ -1,39 +1,39 @@
-// web/src/review/choice.ts: which files and parts of files are to be taken. Pure.
-// Invariant: what can run code is not chosen before its difference was opened.
+// web/src/review/choice.ts: which files and hunks to merge. Pure.
+// Invariant: files that can run code are never included by default.
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 
-/** By number of the file; a set holds numbers of its parts. Who is not in it is left out. */
+/** By file number; a set holds hunk numbers. Files that are missing here are excluded. */
 export type Choice = ReadonlyMap<number, 'all' | ReadonlySet<number>>;
-export type Taken = 'all' | 'some' | 'none';
+export type Inclusion = 'all' | 'some' | 'none';
 
 export const canRun = ({ lane }: ApiFile): boolean => lane !== 'inert';
 
-/** Of exactly this content: another content is another print. */
-export const printOf = ({ oid, mode }: ApiFile): string => `${oid.after ?? 'gone'} ${mode.after ?? ''}`;
+/** Changes whenever the content or mode of the file changes. */
+export const fingerprintOf = ({ oid, mode }: ApiFile): string => `${oid.after ?? 'gone'} ${mode.after ?? ''}`;
 
 export function firstChoice(files: readonly ApiFile[]): Choice {
   return new Map(files.filter((file) => !canRun(file)).map(({ n }) => [n, 'all']));
 }
 
-export function takenOf(choice: Choice, n: number): Taken {
+export function inclusionOf(choice: Choice, n: number): Inclusion {
   const taken = choice.get(n);
   return taken === undefined ? 'none' : taken === 'all' ? 'all' : 'some';
 }
 
-export function takenOfAll(choice: Choice, files: readonly ApiFile[]): Taken {
-  const taken = new Set(files.map(({ n }) => takenOf(choice, n)));
+export function inclusionOfAll(choice: Choice, files: readonly ApiFile[]): Inclusion {
+  const taken = new Set(files.map(({ n }) => inclusionOf(choice, n)));
   return taken.size === 1 ? ([...taken][0] ?? 'none') : taken.size === 0 ? 'none' : 'some';
 }
 
-export const takesHunk = (choice: Choice, n: number, hunk: number): boolean => {
+export const includesHunk = (choice: Choice, n: number, hunk: number): boolean => {
   const taken = choice.get(n);
   return taken === 'all' || taken?.has(hunk) === true;
 };
 
-export function withFiles(choice: Choice, files: readonly ApiFile[], take: boolean): Choice {
+export function withFiles(choice: Choice, files: readonly ApiFile[], included: boolean): Choice {
   const next = new Map(choice);
   for (const { n } of files) {
-    if (take) next.set(n, 'all');
+    if (included) next.set(n, 'all');
     else next.delete(n);
   }
   return next;
@@ -49,7 +49,7 @@ export function withHunk(choice: Choice, n: number, hunk: number, of: number): C
   return next;
 }
 
-/** As the server takes it. */
+/** The selection as the API expects it. */
 export function selectionOf(
   { id, files }: ApiChanges,
   choice: Choice,

@@ -1,4 +1,4 @@
-// web/src/review/comment-box.tsx: writing to lines, and what was written there.
+// web/src/review/comment-box.tsx: the form for a comment on lines, and the comment once written.
 import { MessageSquare } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
@@ -6,7 +6,7 @@ import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { clean, cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { FIELD } from '../ui/fields.tsx';
-import { printOf } from './choice.ts';
+import { fingerprintOf } from './choice.ts';
 import { snippetOf } from './comments.ts';
 import type { Comment } from './comments.ts';
 import { linesOfText, useReview } from './review-state.ts';
@@ -21,7 +21,7 @@ export function CommentBox({ file }: { file: ApiFile }): ReactNode {
   const { writing } = review;
   const [text, setText] = useState('');
   const field = useRef<HTMLTextAreaElement>(null);
-  // The library puts it into its place after this is drawn.
+  // The diff library attaches this element only after React has rendered it.
   useEffect(() => {
     const frame = requestAnimationFrame(() => field.current?.focus({ preventScroll: true }));
     return () => cancelAnimationFrame(frame);
@@ -38,7 +38,7 @@ export function CommentBox({ file }: { file: ApiFile }): ReactNode {
     review.comments.put({
       id: crypto.randomUUID(),
       path: file.path,
-      print: printOf(file),
+      print: fingerprintOf(file),
       side: writing.side,
       from: writing.from,
       to: writing.to,
@@ -69,7 +69,9 @@ export function CommentBox({ file }: { file: ApiFile }): ReactNode {
         className={`${FIELD} py-2`}
       />
       <div className="mt-2 flex items-center gap-2">
-        <span className="grow text-sm text-muted">On {linesIn(writing)}. Sent with the others, when you say so.</span>
+        <span className="grow text-sm text-muted">
+          On {linesIn(writing)}. Kept as a draft until you send all comments.
+        </span>
         <Button size="small" onClick={leave}>
           Cancel
         </Button>

@@ -1,4 +1,4 @@
-// web/src/review/comment-tray.tsx: all comments together, and the one message that they become.
+// web/src/review/comment-tray.tsx: sends all draft comments to the agent as one message.
 import { useMutation } from '@tanstack/react-query';
 import { Send } from 'lucide-react';
 import { useState } from 'react';
@@ -10,14 +10,14 @@ import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure } from '../ui/states.tsx';
-import { say } from '../ui/toasts.tsx';
+import { showToast } from '../ui/toasts.tsx';
 import { isOutdated, messageOf } from './comments.ts';
 import { useReview } from './review-state.ts';
 
 const WHEN = {
-  now: 'The agent has them now.',
-  later: 'The agent gets them when its turn is over.',
-  begun: 'The agent goes on with them.',
+  now: 'The agent has received them.',
+  later: 'Queued until the agent finishes its turn.',
+  begun: 'The agent continues with them.',
 } as const;
 
 export function CommentTray(): ReactNode {
@@ -30,7 +30,7 @@ export function CommentTray(): ReactNode {
     onSuccess: ({ when }) => {
       comments.markSent();
       setOpen(false);
-      say(`${plural(drafts.length, 'comment')} sent`, { about: WHEN[when] });
+      showToast(`${plural(drafts.length, 'comment')} sent`, { about: WHEN[when] });
     },
   });
   useAction('send-comments', () => setOpen(true), drafts.length > 0);
@@ -46,12 +46,12 @@ export function CommentTray(): ReactNode {
         open={open}
         onClose={() => setOpen(false)}
         title={`Send ${plural(drafts.length, 'comment')}`}
-        about="One message to the same agent, which goes on in the same sandbox. This is exactly what it gets:"
+        about="Sends one message to the same agent in the same sandbox. The agent receives exactly this text:"
       >
         <pre
           className="max-h-[40vh] overflow-y-auto rounded-md border border-line bg-panel p-3 font-mono text-sm wrap-anywhere whitespace-pre-wrap"
           tabIndex={0}
-          aria-label="The message"
+          aria-label="Message"
         >
           {clean(message)}
         </pre>
@@ -70,9 +70,9 @@ export function CommentTray(): ReactNode {
         </ul>
         {send.isError ? <Failure tight error={send.error} /> : null}
         <div className="mt-4 flex justify-end gap-2">
-          <Button onClick={() => setOpen(false)}>Back</Button>
+          <Button onClick={() => setOpen(false)}>Cancel</Button>
           <Button look="primary" disabled={send.isPending} onClick={() => send.mutate()}>
-            Send to the agent
+            Send to agent
           </Button>
         </div>
       </Dialog>

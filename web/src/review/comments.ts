@@ -1,14 +1,14 @@
-// web/src/review/comments.ts: what a reviewer wrote to lines, kept by this browser until it is sent, and the message it becomes.
+// web/src/review/comments.ts: line comments, stored in the browser until sent, and the message to the agent.
 import { useMemo } from 'react';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffLine, Side } from '../diff/source.ts';
-import { useKept } from '../look/preferences.ts';
-import { printOf } from './choice.ts';
+import { useStored } from '../look/preferences.ts';
+import { fingerprintOf } from './choice.ts';
 
 export interface Comment {
   readonly id: string;
   readonly path: string;
-  /** Of the content that it was written to. */
+  /** Fingerprint of the commented content. */
   readonly print: string;
   readonly side: Side;
   readonly from: number;
@@ -31,7 +31,7 @@ export interface Comments {
 }
 
 export function useComments(task: string): Comments {
-  const [all, change] = useKept<readonly Comment[]>(`comments.${task}`, NONE);
+  const [all, change] = useStored<readonly Comment[]>(`comments.${task}`, NONE);
   return useMemo(
     () => ({
       all,
@@ -52,10 +52,10 @@ export function useComments(task: string): Comments {
 
 const NONE: readonly Comment[] = [];
 
-/** Its lines are not there any more, or the file is another. */
+/** The file has changed or is gone since the comment was written. */
 export function isOutdated(comment: Comment, files: readonly ApiFile[]): boolean {
   const file = files.find(({ path }) => path === comment.path);
-  return file === undefined || printOf(file) !== comment.print;
+  return file === undefined || fingerprintOf(file) !== comment.print;
 }
 
 export function snippetOf(lines: readonly DiffLine[], side: Side, from: number, to: number): string[] {
@@ -65,7 +65,7 @@ export function snippetOf(lines: readonly DiffLine[], side: Side, from: number, 
   return found.length > LONGEST_SNIPPET ? [...found.slice(0, LONGEST_SNIPPET), '…'] : found;
 }
 
-/** Exactly what the agent is sent. */
+/** The exact text that the agent receives. */
 export function messageOf(comments: readonly Comment[]): string {
   const parts = comments.map(({ path, side, from, to, snippet, text }, i) => {
     const lines = from === to ? `line ${from}` : `lines ${from}–${to}`;

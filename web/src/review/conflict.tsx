@@ -1,4 +1,4 @@
-// web/src/review/conflict.tsx: what to do about files that both sides changed: see what each did, or let an agent put them into one.
+// web/src/review/conflict.tsx: help with merge conflicts: compare both sides, or let an agent resolve them.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Bot } from 'lucide-react';
@@ -10,17 +10,17 @@ import { keys } from '../api/queries.ts';
 import { DiffView, HEADER_PX } from '../diff/diff-view.tsx';
 import type { DiffFile, DiffHandle } from '../diff/diff-view.tsx';
 import { readDiff } from '../diff/source.ts';
-import { useHere } from '../shell/current.ts';
+import { useCurrent } from '../shell/current.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { useReview } from './review-state.ts';
 
 export function ConflictHelp({ files, into }: { files: readonly ApiFile[]; into: string }): ReactNode {
   const { task } = useReview();
-  const { project } = useHere();
+  const { project } = useCurrent();
   const [shown, setShown] = useState<ApiFile | null>(null);
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -28,10 +28,10 @@ export function ConflictHelp({ files, into }: { files: readonly ApiFile[]; into:
     mutationFn: async () => api.resolve(task, { into }),
     onSuccess: async ({ tasks: [made = ''] }) => {
       await client.invalidateQueries({ queryKey: keys.tasks });
-      say('An agent resolves it', { about: 'Its result is a task of its own, to be reviewed and merged.' });
+      showToast('An agent is resolving the conflict', { about: 'Review and merge its result as a separate task.' });
       await navigate({ to: '/p/$project/t/$task', params: { project: project ?? '', task: made }, search: {} });
     },
-    onError: (error) => sayFailure(error, 'No agent was started'),
+    onError: (error) => showFailure(error, 'No agent was started'),
   });
   return (
     <div className="mt-2 flex flex-wrap gap-2">
@@ -39,14 +39,15 @@ export function ConflictHelp({ files, into }: { files: readonly ApiFile[]; into:
         <Button
           key={file.n}
           size="small"
-          aria-label={`Both sides of ${cleanLine(file.path)}`}
+          aria-label={`Compare sides of ${cleanLine(file.path)}`}
           onClick={() => setShown(file)}
         >
-          Both sides{files.length === 1 ? '' : ` of ${cleanLine(file.path.slice(file.path.lastIndexOf('/') + 1), 40)}`}
+          Compare sides
+          {files.length === 1 ? '' : ` of ${cleanLine(file.path.slice(file.path.lastIndexOf('/') + 1), 40)}`}
         </Button>
       ))}
       <Button size="small" disabled={resolve.isPending} onClick={() => resolve.mutate()}>
-        <Bot size={14} aria-hidden /> Let the agent resolve it
+        <Bot size={14} aria-hidden /> Let an agent resolve it
       </Button>
       {shown === null ? null : (
         <Dialog
@@ -54,7 +55,7 @@ export function ConflictHelp({ files, into }: { files: readonly ApiFile[]; into:
           open
           onClose={() => setShown(null)}
           title={cleanLine(shown.path, 120)}
-          about="What each side did to the file that both began with."
+          about="The changes of each side to the common base version."
         >
           <BothSides file={shown} into={into} />
         </Dialog>
@@ -82,7 +83,7 @@ function BothSides({ file, into }: { file: ApiFile; into: string }): ReactNode {
     };
     return data === undefined ? [] : [side('yours'), side('theirs')];
   }, [data, changes.id, file]);
-  if (error !== null) return <Failure error={error} title="The two sides cannot be shown" />;
+  if (error !== null) return <Failure error={error} title="Cannot show both sides" />;
   if (data === undefined) return <Skeleton label="Loading both sides" />;
   const names = { yours: `On ${cleanLine(data.branch, 60)}`, theirs: 'In this task' };
   return (
@@ -102,7 +103,7 @@ function BothSides({ file, into }: { file: ApiFile; into: string }): ReactNode {
           >
             {id === 'yours' ? names.yours : names.theirs}
             {data[id === 'yours' ? 'yours' : 'theirs'] === '' ? (
-              <span className="ml-3 font-normal text-muted">Nothing that can be shown as text.</span>
+              <span className="ml-3 font-normal text-muted">No changes that can be shown as text.</span>
             ) : null}
           </div>
         )}

@@ -1,4 +1,4 @@
-// web/src/review/diff-pane.tsx: the diff and the search in it. It alone is drawn anew while texts come in.
+// web/src/review/diff-pane.tsx: the diff and its search bar. A separate component, so that only it redraws while texts load.
 import { useMemo, useState, useSyncExternalStore } from 'react';
 import type { ReactNode } from 'react';
 import { DiffView } from '../diff/diff-view.tsx';
@@ -31,7 +31,7 @@ export function DiffPane({ layout }: { layout: Layout }): ReactNode {
           }}
           onScroll={() => {
             const top = review.byId.get(review.diff.current?.topFile() ?? '');
-            if (top !== undefined && top !== review.current && review.cursor === null) review.settle(top);
+            if (top !== undefined && top !== review.current && review.cursor === null) review.scrolledTo(top);
           }}
           renderHeader={(id) => {
             const file = review.byId.get(id);
@@ -47,7 +47,7 @@ export function DiffPane({ layout }: { layout: Layout }): ReactNode {
   );
 }
 
-/** What the diff draws; a file has another version whenever it has to be drawn anew. */
+/** The files for the diff view. A file's version increases when it must be redrawn. */
 function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[] {
   const [before] = useState(() => new Map<number, { sign: string; file: DiffFile }>());
   const { files, texts, comments, writing, hideSpace } = review;
@@ -58,7 +58,7 @@ function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[]
         const text = texts.get(file.n);
         const notes = notesOf(review, file);
         const folded = open[i] === '0' || text === undefined;
-        const sign = `${folded} ${text?.state ?? ''} ${text?.state === 'ready' ? text.way : ''} ${hideSpace} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
+        const sign = `${folded} ${text?.state ?? ''} ${text?.state === 'ready' ? text.scope : ''} ${hideSpace} ${notes.map(({ key, side, line }) => `${key}@${side}${line}`).join(' ')}`;
         const old = before.get(file.n);
         if (old?.sign === sign) return old.file;
         const made = {
@@ -71,7 +71,7 @@ function useDiffFiles(review: Review, textsVersion: number): readonly DiffFile[]
         before.set(file.n, { sign, file: made });
         return made;
       }),
-    // oxlint-disable-next-line react-hooks/exhaustive-deps -- these are the parts of a review that it depends on
+    // oxlint-disable-next-line react-hooks/exhaustive-deps -- only these parts of the review affect the result
     [files, texts, textsVersion, comments, writing, open],
   );
 }

@@ -1,4 +1,4 @@
-// web/src/review/file-facts.ts: what a diff does not show by itself, as sentences: modes, links, sizes, moves.
+// web/src/review/file-facts.ts: sentences about changes that diff lines do not show: modes, links, sizes and moves.
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
 import { bytes } from '../text/format.ts';
@@ -23,17 +23,17 @@ export function factsOf(file: ApiFile): string[] {
   if (mode.after === LINK)
     facts.push(
       mode.before !== null && mode.before !== LINK
-        ? 'Was a file and becomes a symbolic link; the line shown is where it points to.'
-        : 'A symbolic link; the line shown is where it points to.',
+        ? 'Changes from a file to a symbolic link. The line below is its target.'
+        : 'A symbolic link. The line below is its target.',
     );
-  else if (mode.before === LINK && mode.after !== null) facts.push('Was a symbolic link and becomes a file.');
-  else if (mode.after === PROGRAM && mode.before === null) facts.push('A new file that can be executed.');
+  else if (mode.before === LINK && mode.after !== null) facts.push('Changes from a symbolic link to a file.');
+  else if (mode.after === PROGRAM && mode.before === null) facts.push('A new executable file.');
   else if (mode.after === PROGRAM && mode.before !== PROGRAM) facts.push('Becomes executable.');
   else if (mode.before === PROGRAM && mode.after !== null && mode.after !== PROGRAM)
-    facts.push('Can no longer be executed.');
-  if (added === null) facts.push(`Not text: ${bytes(file.bytes)}${mode.after === null ? ', deleted' : ''}.`);
+    facts.push('No longer executable.');
+  if (added === null) facts.push(`Binary file: ${bytes(file.bytes)}${mode.after === null ? ', deleted' : ''}.`);
   else if (file.bytes === 0 && mode.after !== null && mode.before === null) facts.push('An empty file.');
-  if (folded === 'lock file') facts.push('A lock file: written by a program, so it is shown folded.');
-  if (folded === 'generated') facts.push('Looks generated, so it is shown folded.');
+  if (folded === 'lock file') facts.push('A lock file, collapsed by default.');
+  if (folded === 'generated') facts.push('Looks generated, collapsed by default.');
   return facts;
 }

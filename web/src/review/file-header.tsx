@@ -1,4 +1,4 @@
-// web/src/review/file-header.tsx: the line above each file: what happened to it, whether it is taken and whether it was viewed.
+// web/src/review/file-header.tsx: the header of each file in the diff: change, risk, and the checkboxes Include and Viewed.
 import { ChevronDown, ChevronRight, LoaderCircle, TriangleAlert } from 'lucide-react';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
@@ -7,7 +7,7 @@ import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
 import { DiffStat } from '../ui/figures.tsx';
-import { canRun, takenOf } from './choice.ts';
+import { canRun, inclusionOf } from './choice.ts';
 import { useReview } from './review-state.ts';
 import { LANE_NAMES } from './tree.ts';
 import { KINDS } from './file-facts.ts';
@@ -20,7 +20,7 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
   useEffect(() => {
     if (loading) texts.want(file.n);
   }, [loading, texts, file.n]);
-  const taken = takenOf(review.choice, file.n);
+  const taken = inclusionOf(review.choice, file.n);
   const unseen = canRun(file) && !review.wasSeen(file);
   const name = cleanLine(file.path);
   const viewed = review.viewedBefore(file);
@@ -31,18 +31,18 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
     >
       <IconButton
         size="small"
-        label={`${open ? 'Fold' : 'Open'} ${name}`}
+        label={`${open ? 'Collapse' : 'Expand'} ${name}`}
         aria-expanded={open}
         onClick={() => review.setOpen(file, !open)}
       >
         {open ? <ChevronDown size={16} aria-hidden /> : <ChevronRight size={16} aria-hidden />}
       </IconButton>
       <Checkbox
-        label={`Take ${name}`}
+        label={`Include ${name}`}
         checked={taken === 'all'}
         mixed={taken === 'some'}
         disabled={unseen}
-        onChange={() => review.take([file], taken !== 'all')}
+        onChange={() => review.include([file], taken !== 'all')}
       />
       <KindLetter kind={file.kind} />
       <Path path={file.path} />
@@ -67,18 +67,18 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
       {viewed !== null && !unseen && texts.sinceOf(file.n) === null ? (
         <Button
           size="small"
-          aria-label={`Changed since you viewed it: ${name}`}
+          aria-label={`Show changes since you viewed ${name}`}
           onClick={() => {
             review.setOpen(file, true);
             texts.setSince(file.n, viewed);
           }}
         >
-          Changed since viewed
+          Show new changes
         </Button>
       ) : null}
       {unseen ? (
         <Button size="small" onClick={() => review.setOpen(file, true)}>
-          Look at it
+          Show diff
         </Button>
       ) : (
         <span className="flex shrink-0 items-center text-sm text-muted">
@@ -104,7 +104,7 @@ export function KindLetter({ kind }: { kind: ApiFile['kind'] }): ReactNode {
   );
 }
 
-/** The name matters more than where it is: folders give way first. */
+/** When space is short, the folders are truncated before the file name. */
 export function Path({ path }: { path: string }): ReactNode {
   const at = path.lastIndexOf('/') + 1;
   return (
@@ -112,5 +112,14 @@ export function Path({ path }: { path: string }): ReactNode {
       <span className="truncate text-muted">{cleanLine(path.slice(0, at))}</span>
       <span className="max-w-96 min-w-0 shrink-0 truncate font-medium">{cleanLine(path.slice(at))}</span>
     </span>
+  );
+}
+
+export function FileLink({ file }: { file: ApiFile }): ReactNode {
+  const review = useReview();
+  return (
+    <button type="button" className="max-w-full truncate font-mono underline" onClick={() => review.goTo(file)}>
+      {cleanLine(file.path)}
+    </button>
   );
 }

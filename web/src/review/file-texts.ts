@@ -1,26 +1,26 @@
-// web/src/review/file-texts.ts: the texts of a set of changes, read one after the other: what is looked at first, then the rest in
-// its order while it is not too much. Outside of React, which hears of it a few times a second.
+// web/src/review/file-texts.ts: loads the diffs of a review: files in view first, then the others in order, up to a limit.
+// Kept outside React, which is notified at most a few times a second.
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import { api } from '../api/client.ts';
 import { readDiff } from '../diff/source.ts';
 import type { DiffText } from '../diff/source.ts';
 import { canRun } from './choice.ts';
 
-/** `whole` is exactly what would be merged: of it alone parts can be chosen. */
-export type Way = 'whole' | 'no-space' | 'since';
+/** Only `whole` shows exactly what a merge would contain, so hunks can be chosen only there. */
+export type DiffScope = 'whole' | 'no-space' | 'since';
 
 export type FileText =
-  | { readonly state: 'ready'; readonly way: Way; readonly diff: DiffText | null; readonly why: string | null }
+  | { readonly state: 'ready'; readonly scope: DiffScope; readonly diff: DiffText | null; readonly why: string | null }
   | { readonly state: 'failed'; readonly error: unknown };
 
 export interface FileTexts {
   get(n: number): FileText | undefined;
-  /** Read it soon. */
+  /** Loads the file next. */
   want(n: number): void;
-  /** Read all of them, however many. */
+  /** Loads all files, without a limit. */
   wantAll(): void;
   retry(n: number): void;
-  /** Shows what has changed since this content was viewed; null: all of it again. */
+  /** Shows only changes since this blob was viewed; null shows the full diff. */
   setSince(n: number, viewed: string | null): void;
   sinceOf(n: number): string | null;
   subscribe(changed: () => void): () => void;
@@ -30,10 +30,10 @@ export interface FileTexts {
 
 const AT_ONCE = 4;
 const TELL_EVERY_MS = 200;
-/** So much is read without being asked for; the rest as it comes near. */
+/** Limits for loading ahead. Other files load when they come into view. */
 const MOST_LINES = 12_000;
 const MOST_FILES = 20;
-/** Who looks at a file will look at these after it. */
+/** How many files after the current one are loaded with it. */
 const AHEAD = 3;
 
 export function createFileTexts(
@@ -69,19 +69,19 @@ export function createFileTexts(
     if (file === undefined) return;
     try {
       const viewed = since.get(n);
-      // What can run code is always shown whole: white space may be what makes it run.
+      // Whitespace can change what a file runs, so files that can run code are always shown in full.
       const hide = hideSpace && !canRun(file);
       const given = await api.file(task, id, n, {
         ...(viewed === undefined ? {} : { since: viewed }),
         ...(hide ? { space: 'hide' } : {}),
       });
       if (ended || since.get(n) !== viewed) return;
-      const way: Way = viewed !== undefined ? 'since' : hide ? 'no-space' : 'whole';
+      const scope: DiffScope = viewed !== undefined ? 'since' : hide ? 'no-space' : 'whole';
       const lines = given.patch.includes('\n@@ ');
       texts.set(n, {
         state: 'ready',
-        way,
-        diff: lines ? readDiff(`${id}:${n}:${hide}:${viewed ?? ''}`, file.path, given, way === 'whole') : null,
+        scope,
+        diff: lines ? readDiff(`${id}:${n}:${hide}:${viewed ?? ''}`, file.path, given, scope === 'whole') : null,
         why: given.why,
       });
     } catch (error) {

@@ -1,12 +1,12 @@
-// web/src/review/file-tree.tsx: the changed files as a tree that can be walked and ticked by keys. Only rows in sight are drawn.
+// web/src/review/file-tree.tsx: the changed files as a keyboard-accessible tree with checkboxes. Only visible rows are rendered.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { Check, ChevronDown, ChevronRight, Eye, Minus, TriangleAlert } from 'lucide-react';
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { KeyboardEvent, ReactNode } from 'react';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import { cleanLine } from '../text/clean.ts';
-import { canRun, takenOf, takenOfAll } from './choice.ts';
-import type { Taken } from './choice.ts';
+import { canRun, inclusionOf, inclusionOfAll } from './choice.ts';
+import type { Inclusion } from './choice.ts';
 import { KindLetter } from './file-header.tsx';
 import { useReview } from './review-state.ts';
 import { treeRows } from './tree.ts';
@@ -51,7 +51,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
   };
   const toggle = (row: TreeRow): void => {
     const files = filesOf(row);
-    review.take(files, takenOfAll(review.choice, files) !== 'all');
+    review.include(files, inclusionOfAll(review.choice, files) !== 'all');
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -89,7 +89,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
         {virtual.getVirtualItems().map(({ index, start }) => {
           const row = rows[index];
           return row === undefined ? null : (
-            // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the tree has the keys of all its rows
+            // oxlint-disable-next-line jsx-a11y/click-events-have-key-events -- the tree element handles the keys of its rows
             <div
               key={row.key}
               tabIndex={-1}
@@ -99,7 +99,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
               aria-setsize={row.of}
               aria-posinset={row.at}
               aria-expanded={row.kind === 'file' ? undefined : row.open}
-              aria-checked={ARIA[takenOfAll(review.choice, filesOf(row))]}
+              aria-checked={ARIA[inclusionOfAll(review.choice, filesOf(row))]}
               aria-selected={row.kind === 'file' && row.file === current}
               data-active={index === active}
               className="absolute inset-x-0 top-0 flex h-7 cursor-default items-center gap-1 rounded-md pr-1 select-none hover:bg-raised aria-selected:bg-raised group-focus-visible/tree:data-[active=true]:outline-2 group-focus-visible/tree:data-[active=true]:outline-accent"
@@ -121,7 +121,7 @@ export function FileTree({ filter }: { filter: string }): ReactNode {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-const ARIA = { all: true, some: 'mixed', none: false } as const satisfies Record<Taken, boolean | 'mixed'>;
+const ARIA = { all: true, some: 'mixed', none: false } as const satisfies Record<Inclusion, boolean | 'mixed'>;
 const filesOf = (row: TreeRow): readonly ApiFile[] => (row.kind === 'file' ? [row.file] : row.files);
 
 function Row({ row, onToggle }: { row: TreeRow; onToggle: () => void }): ReactNode {
@@ -134,7 +134,7 @@ function Row({ row, onToggle }: { row: TreeRow; onToggle: () => void }): ReactNo
         ) : (
           <ChevronRight size={14} aria-hidden className="shrink-0 text-muted" />
         )}
-        <Tick taken={takenOfAll(review.choice, row.files)} onToggle={onToggle} />
+        <Tick taken={inclusionOfAll(review.choice, row.files)} onToggle={onToggle} />
         <span
           className={`min-w-0 grow truncate ${row.kind === 'lane' ? 'text-sm font-semibold' : 'text-sm text-muted'} ${row.key === 'host' || row.key === 'ci' ? 'text-warn' : ''}`}
         >
@@ -152,7 +152,11 @@ function Row({ row, onToggle }: { row: TreeRow; onToggle: () => void }): ReactNo
   return (
     <>
       <span className="w-3.5 shrink-0" />
-      <Tick taken={takenOf(review.choice, file.n)} onToggle={onToggle} dim={canRun(file) && !review.wasSeen(file)} />
+      <Tick
+        taken={inclusionOf(review.choice, file.n)}
+        onToggle={onToggle}
+        dim={canRun(file) && !review.wasSeen(file)}
+      />
       {canRun(file) ? <TriangleAlert size={14} aria-hidden className="shrink-0 text-warn" /> : null}
       <span
         title={cleanLine(file.path)}
@@ -168,8 +172,8 @@ function Row({ row, onToggle }: { row: TreeRow; onToggle: () => void }): ReactNo
   );
 }
 
-/** For the mouse; keys and screen readers have it from the row itself. */
-function Tick({ taken, onToggle, dim = false }: { taken: Taken; onToggle: () => void; dim?: boolean }): ReactNode {
+/** For the mouse only: the row itself serves the keyboard and screen readers. */
+function Tick({ taken, onToggle, dim = false }: { taken: Inclusion; onToggle: () => void; dim?: boolean }): ReactNode {
   return (
     <span
       aria-hidden

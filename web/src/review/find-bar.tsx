@@ -1,5 +1,5 @@
-// web/src/review/find-bar.tsx: looks through all lines of the diff, also those that are not drawn. The browser's own search would
-// miss them; pressing Ctrl+F again in here gives that one.
+// web/src/review/find-bar.tsx: searches all lines of the diff. The browser's own search would miss lines that are not rendered;
+// pressing Ctrl+F again in this field opens it.
 import { ChevronDown, ChevronUp, X } from 'lucide-react';
 import { useDeferredValue, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
@@ -9,7 +9,7 @@ import type { Side } from '../diff/source.ts';
 import { idOf, linesOfText, useReview } from './review-state.ts';
 import type { Review } from './review-state.ts';
 
-interface Found {
+interface Match {
   readonly file: string;
   readonly side: Side;
   readonly line: number;
@@ -54,7 +54,7 @@ function Field({
   const wanted = useDeferredValue(text);
   const [at, setAt] = useState(-1);
   const { files, texts } = review;
-  const found = lookFor(wanted, files, texts);
+  const found = findMatches(wanted, files, texts);
   useEffect(() => fieldRef.current?.focus(), [fieldRef]);
   useEffect(() => setAt(-1), [wanted]);
 
@@ -91,7 +91,7 @@ function Field({
         {wanted === ''
           ? ''
           : found.length === 0
-            ? 'nothing'
+            ? 'No matches'
             : `${Math.max(0, at) + 1} of ${found.length}${found.length === MOST ? '+' : ''}`}
       </span>
       <IconButton size="small" label="Previous match" disabled={found.length === 0} onClick={() => show(at - 1)}>
@@ -101,16 +101,16 @@ function Field({
         <ChevronDown size={16} aria-hidden />
       </IconButton>
       <span className="grow" />
-      <IconButton size="small" label="Close the search" onClick={onClose}>
+      <IconButton size="small" label="Close search" onClick={onClose}>
         <X size={16} aria-hidden />
       </IconButton>
     </div>
   );
 }
 
-function lookFor(wanted: string, files: Review['files'], texts: Review['texts']): Found[] {
+function findMatches(wanted: string, files: Review['files'], texts: Review['texts']): Match[] {
   const word = wanted.toLowerCase();
-  const found: Found[] = [];
+  const found: Match[] = [];
   if (word === '') return found;
   for (const file of files) {
     const text = texts.get(file.n);

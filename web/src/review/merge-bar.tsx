@@ -1,4 +1,4 @@
-// web/src/review/merge-bar.tsx: what is taken, where to, what would happen, and the button for it.
+// web/src/review/merge-bar.tsx: the merge panel: selected files, target branch, trial merge, checks and the merge button.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { ChevronDown, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
 import { useRef, useState } from 'react';
@@ -10,14 +10,14 @@ import { keys, useBranches } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
-import { FIELD } from '../ui/fields.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { FIELD, TextField } from '../ui/fields.tsx';
 import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
 import { Failure } from '../ui/states.tsx';
-import { say } from '../ui/toasts.tsx';
+import { showToast } from '../ui/toasts.tsx';
 import { CHECKS_FIRST, ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
-import { Done, Outlook } from './merge-preview.tsx';
-import { NewBranch } from './new-branch.tsx';
+import { MergeResult, MergePreview } from './merge-preview.tsx';
 import { useReview } from './review-state.ts';
 import { useTrial } from './trial.ts';
 
@@ -32,8 +32,8 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
   const button = useRef<HTMLButtonElement>(null);
   const checksButton = useRef<HTMLButtonElement>(null);
   const selection = selectionOf(review.changes, review.choice);
-  const wish = { ...selection, into: create ?? into, create: create !== null, keepCommits };
-  const trial = useTrial(task.id, wish);
+  const request = { ...selection, into: create ?? into, create: create !== null, keepCommits };
+  const trial = useTrial(task.id, request);
   const target = create ?? into ?? review.changes.into.branch;
 
   const settled = async (): Promise<void> => {
@@ -44,13 +44,13 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
     ]);
   };
   const merge = useMutation({
-    mutationFn: async () => api.merge(task.id, { ...wish, message: message.trim() === '' ? null : message }),
+    mutationFn: async () => api.merge(task.id, { ...request, message: message.trim() === '' ? null : message }),
     onSuccess: settled,
   });
   const apply = useMutation({
     mutationFn: async () => api.apply(task.id, selection),
     onSuccess: async ({ files }) => {
-      say(`${plural(files.length, 'file')} put into your working tree`, { about: 'Nothing was committed.' });
+      showToast(`${plural(files.length, 'file')} written to your working tree`, { about: 'Nothing was committed.' });
       await settled();
     },
   });
@@ -58,23 +58,23 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
     mutationFn: async () => api.undo(task.id),
     onSuccess: async ({ text }) => {
       merge.reset();
-      say(cleanLine(text));
+      showToast(cleanLine(text));
       await settled();
     },
   });
-  // A button that cannot be pressed cannot have the focus: then it goes to what comes before it.
+  // A disabled button cannot take focus, so the shortcut leads to the checks button that enables it.
   useAction('merge', () => (button.current?.disabled === true ? checksButton.current : button.current)?.focus());
 
   const count = selection.files.length;
-  // Of another choice: what is shown belongs to the one before.
+  // Placeholder data belongs to the previous selection.
   const tried = trial.isPlaceholderData ? undefined : trial.data;
   const refused = tried !== undefined && tried.problem !== null;
-  // While another choice is tried, what was said of the one before stands: nothing flickers.
+  // Keep the previous answer during the next trial merge, so that the button does not flicker.
   const checksFirst = trial.data?.needsChecks === true;
   const busy = merge.isPending || apply.isPending || undo.isPending;
   if (merge.data !== undefined)
     return (
-      <Done
+      <MergeResult
         merged={merge.data}
         undoing={busy}
         onUndo={() => undo.mutate()}
@@ -102,7 +102,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
           isNew={create !== null}
         />
       </div>
-      <Outlook trial={trial.data} trying={trial.isPlaceholderData} error={trial.error} count={count} />
+      <MergePreview trial={trial.data} trying={trial.isPlaceholderData} error={trial.error} count={count} />
       <ChecksBar
         task={task}
         selection={{ ...selection, into: create ?? into, create: create !== null }}
@@ -111,7 +111,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         buttonRef={checksButton}
       />
       <textarea
-        aria-label="Message of the commit"
+        aria-label="Commit message"
         placeholder={cleanLine(task.title, 120)}
         rows={2}
         value={message}
@@ -119,9 +119,9 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         onChange={(event) => setMessage(event.target.value)}
         className={`${FIELD} resize-y py-1.5 text-sm disabled:opacity-50`}
       />
-      {merge.isError ? <Failure tight error={merge.error} title="It was not merged" /> : null}
-      {apply.isError ? <Failure tight error={apply.error} title="Nothing was put into your files" /> : null}
-      {undo.isError ? <Failure tight error={undo.error} title="It was not undone" /> : null}
+      {merge.isError ? <Failure tight error={merge.error} title="Nothing was merged" /> : null}
+      {apply.isError ? <Failure tight error={apply.error} title="Your working tree was not changed" /> : null}
+      {undo.isError ? <Failure tight error={undo.error} title="Undo failed" /> : null}
       <div className="flex gap-2">
         <Button
           ref={button}
@@ -136,29 +136,29 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         </Button>
         <Menu
           trigger={
-            <Button aria-label="More ways to take it" disabled={busy}>
+            <Button aria-label="More merge options" disabled={busy}>
               More
               <ChevronDown size={14} aria-hidden />
             </Button>
           }
         >
           <MenuItem disabled={count === 0} onPick={() => apply.mutate()}>
-            Put into working tree, uncommitted
+            Apply to working tree without committing
           </MenuItem>
           <MenuItem onPick={() => setNaming(true)}>Merge into a new branch…</MenuItem>
           <MenuItem onPick={() => setKeepCommits(!keepCommits)}>
-            {keepCommits ? 'Make it one commit' : "Keep the agent's commits"}
+            {keepCommits ? 'Squash into one commit' : "Keep the agent's commits"}
           </MenuItem>
           {task.can.includes('undo') ? (
             <MenuItem icon={<Undo2 size={16} aria-hidden />} onPick={() => undo.mutate()}>
-              Undo the last merge
+              Undo last merge
             </MenuItem>
           ) : null}
         </Menu>
       </div>
-      {keepCommits ? <p className="text-xs text-muted">The agent's own commits are kept.</p> : null}
+      {keepCommits ? <p className="text-xs text-muted">The merge keeps the agent’s commits.</p> : null}
       {task.can.includes('merge') ? null : (
-        <p className="text-xs text-muted">It cannot be merged while the agent works on it.</p>
+        <p className="text-xs text-muted">You can merge when the agent has stopped.</p>
       )}
       <NewBranch
         open={naming}
@@ -193,12 +193,47 @@ function Target({
       name="Merge into"
       icon={<GitBranch size={14} aria-hidden className="shrink-0 text-muted" />}
       value={value ?? ''}
-      shown={`${cleanLine(value ?? 'a branch', 40)}${isNew ? ' (new)' : ''}`}
+      shown={`${cleanLine(value ?? 'choose a branch', 40)}${isNew ? ' (new)' : ''}`}
       choices={[
         ...names.map((name) => ({ value: name, label: cleanLine(name, 60) })),
         { value: NEW, label: 'New branch…' },
       ]}
       onChange={(next) => (next === NEW ? onNew() : onChange(next))}
     />
+  );
+}
+
+function NewBranch({
+  open,
+  onClose,
+  onName,
+}: {
+  open: boolean;
+  onClose: () => void;
+  onName: (name: string) => void;
+}): ReactNode {
+  const [name, setName] = useState('');
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title="Merge into a new branch"
+      about="The merge creates the branch at the commit where the task started."
+    >
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== '') onName(name.trim());
+        }}
+      >
+        <TextField label="Branch name" value={name} onChange={setName} placeholder="review/dates" mono />
+        <div className="flex justify-end">
+          <Button type="submit" look="primary" disabled={name.trim() === ''}>
+            Use branch
+          </Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

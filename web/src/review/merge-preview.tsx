@@ -1,4 +1,4 @@
-// web/src/review/merge-preview.tsx: what a merge would do before it is pressed, and what it did after.
+// web/src/review/merge-preview.tsx: the result of the trial merge, and of the merge itself.
 import { CircleCheck, CircleX, LoaderCircle, Undo2 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { Merged } from '../../../src/protocol/api/review.ts';
@@ -7,9 +7,10 @@ import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Failure } from '../ui/states.tsx';
 import { ConflictHelp } from './conflict.tsx';
+import { FileLink } from './file-header.tsx';
 import { useReview } from './review-state.ts';
 
-export function Outlook({
+export function MergePreview({
   trial,
   trying,
   error,
@@ -21,8 +22,8 @@ export function Outlook({
   count: number;
 }): ReactNode {
   const review = useReview();
-  if (count === 0) return <p className="text-sm text-muted">Choose files, and what would happen is shown here.</p>;
-  if (error !== null) return <Failure tight error={error} title="It could not be tried" />;
+  if (count === 0) return <p className="text-sm text-muted">Select files to see whether they merge.</p>;
+  if (error !== null) return <Failure tight error={error} title="The trial merge failed" />;
   if (trial === undefined || trying)
     return (
       <p role="status" className="flex items-center gap-1.5 text-sm text-muted">
@@ -33,7 +34,9 @@ export function Outlook({
     return (
       <p role="status" className="flex items-center gap-1.5 text-sm text-ok">
         <CircleCheck size={14} aria-hidden />
-        {trial.to === null ? 'Everything is there already.' : `Merges cleanly onto ${trial.from.slice(0, 7)}.`}
+        {trial.to === null
+          ? 'Nothing to merge: the branch already has these changes.'
+          : `Merges cleanly onto ${trial.from.slice(0, 7)}.`}
       </p>
     );
   const conflicting = review.files.filter(({ path }) => trial.conflicts.includes(path));
@@ -52,18 +55,12 @@ export function Outlook({
           <ul className="mt-1">
             {conflicting.slice(0, 8).map((file) => (
               <li key={file.n}>
-                <button
-                  type="button"
-                  className="max-w-full truncate font-mono underline"
-                  onClick={() => review.goTo(file)}
-                >
-                  {cleanLine(file.path)}
-                </button>
+                <FileLink file={file} />
               </li>
             ))}
           </ul>
-          <Button size="small" className="mt-2" onClick={() => review.take(conflicting, false)}>
-            Leave {conflicting.length === 1 ? 'it' : 'them'} out
+          <Button size="small" className="mt-2" onClick={() => review.include(conflicting, false)}>
+            Exclude {conflicting.length === 1 ? 'it' : 'them'}
           </Button>
           <ConflictHelp files={conflicting} into={trial.branch} />
         </>
@@ -72,7 +69,7 @@ export function Outlook({
   );
 }
 
-export function Done({
+export function MergeResult({
   merged,
   undoing,
   failure,
@@ -90,7 +87,7 @@ export function Done({
       <p role="status" className="flex items-center gap-1.5 font-medium text-ok">
         <CircleCheck size={16} aria-hidden />
         {merged.to === null
-          ? 'Everything was there already.'
+          ? 'Nothing to merge: the branch already had these changes.'
           : `${plural(merged.files, 'file')} merged into ${cleanLine(merged.branch)}`}
       </p>
       {merged.to === null ? null : (
@@ -100,7 +97,7 @@ export function Done({
       )}
       {merged.left.length === 0 ? null : (
         <p className="text-sm text-muted">
-          Left out, whole or in part:{' '}
+          Not merged, or only in part:{' '}
           {merged.left
             .slice(0, 5)
             .map((path) => cleanLine(path, 80))
@@ -108,14 +105,14 @@ export function Done({
           {merged.left.length > 5 ? ` and ${merged.left.length - 5} more` : ''}
         </p>
       )}
-      {failure === null ? null : <Failure tight error={failure} title="It was not undone" />}
+      {failure === null ? null : <Failure tight error={failure} title="Undo failed" />}
       <div className="flex gap-2">
         {merged.to === null ? null : (
           <Button disabled={undoing} onClick={onUndo}>
             <Undo2 size={16} aria-hidden /> Undo
           </Button>
         )}
-        {merged.left.length > 0 ? <Button onClick={onMore}>Take more</Button> : null}
+        {merged.left.length > 0 ? <Button onClick={onMore}>Merge more</Button> : null}
       </div>
     </section>
   );

@@ -1,4 +1,4 @@
-// web/src/review/notes.tsx: what stands between the lines of a diff: facts about the file, the parts to choose from, comments.
+// web/src/review/notes.tsx: content between the lines of a diff: facts about the file, hunk checkboxes and comments.
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
@@ -9,7 +9,7 @@ import { Button } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
 import { DiffStat } from '../ui/figures.tsx';
 import { Failure } from '../ui/states.tsx';
-import { canRun, takesHunk } from './choice.ts';
+import { canRun, includesHunk } from './choice.ts';
 import { CommentBox, CommentCard } from './comment-box.tsx';
 import { isOutdated } from './comments.ts';
 import { idOf, useReview } from './review-state.ts';
@@ -17,7 +17,7 @@ import type { Review } from './review-state.ts';
 import { LANE_NAMES } from './tree.ts';
 import { factsOf } from './file-facts.ts';
 
-/** Where notes stand in this file. */
+/** The notes of a file and their positions. */
 export function notesOf(review: Review, file: ApiFile): DiffNote[] {
   const text = review.texts.get(file.n);
   if (text === undefined) return [];
@@ -25,8 +25,8 @@ export function notesOf(review: Review, file: ApiFile): DiffNote[] {
   if (text.state === 'failed') return [top('failed')];
   const notes: DiffNote[] = [];
   if (sentencesOf(review, file).length > 0 || file.reasons.length > 0) notes.push(top('facts'));
-  const hunks = text.way === 'whole' ? (text.diff?.hunks ?? []) : [];
-  if (text.way === 'since') notes.push(top('since'));
+  const hunks = text.scope === 'whole' ? (text.diff?.hunks ?? []) : [];
+  if (text.scope === 'since') notes.push(top('since'));
   if (hunks.length > 1)
     for (const { n, above } of hunks)
       notes.push(above < 1 ? top(`hunk:${n}`) : { key: `hunk:${n}`, side: 'new', line: above });
@@ -45,9 +45,9 @@ function sentencesOf(review: Review, file: ApiFile): string[] {
   if (text.why !== null && file.added !== null) facts.push(text.why);
   if (facts.length === 0 && file.reasons.length === 0 && text.diff === null)
     facts.push(
-      text.way === 'no-space' && file.oid.before !== file.oid.after
-        ? 'Only white space has changed.'
-        : 'Its content is the same.',
+      text.scope === 'no-space' && file.oid.before !== file.oid.after
+        ? 'Only whitespace changed.'
+        : 'The content is unchanged.',
     );
   return facts;
 }
@@ -61,7 +61,7 @@ export function Note({ file, of }: { file: ApiFile; of: string }): ReactNode {
     case 'failed': {
       const text = review.texts.get(file.n);
       return text?.state === 'failed' ? (
-        <Failure error={text.error} title="This file could not be read" retry={() => review.texts.retry(file.n)} />
+        <Failure error={text.error} title="Cannot read this file" retry={() => review.texts.retry(file.n)} />
       ) : null;
     }
     case 'since':
@@ -117,9 +117,9 @@ function Since({ file }: { file: ApiFile }): ReactNode {
   const { texts } = useReview();
   return (
     <div className="flex flex-wrap items-center gap-x-3 border-b border-line bg-info-bg px-4 py-1.5 font-sans text-base text-text">
-      <span className="grow">What has changed since you viewed it. The whole file would be merged.</span>
+      <span className="grow">Only changes since you last viewed it. A merge includes the full diff.</span>
       <Button size="small" onClick={() => texts.setSince(file.n, null)}>
-        Show all of it
+        Show full diff
       </Button>
     </div>
   );
@@ -131,16 +131,16 @@ function HunkBar({ file, hunk: n }: { file: ApiFile; hunk: number }): ReactNode 
   const hunks = text?.state === 'ready' ? (text.diff?.hunks ?? []) : [];
   const hunk = hunks[n];
   if (hunk === undefined) return null;
-  const taken = takesHunk(review.choice, file.n, n);
-  const name = `part ${n + 1} of ${hunks.length}`;
+  const taken = includesHunk(review.choice, file.n, n);
+  const name = `hunk ${n + 1} of ${hunks.length}`;
   return (
     <div className="flex h-7 items-center gap-1.5 border-y border-line bg-panel pl-2 font-sans text-sm text-muted">
       <Checkbox
-        label={`Take ${name} of ${cleanLine(file.path)}`}
+        label={`Include ${name} of ${cleanLine(file.path)}`}
         checked={taken}
         onChange={() => review.toggleHunk(file, n)}
       />
-      <span className={taken ? 'text-text' : ''}>{taken ? `Take ${name}` : `Leave ${name}`}</span>
+      <span className={taken ? 'text-text' : ''}>{taken ? `Included: ${name}` : `Excluded: ${name}`}</span>
       <DiffStat added={hunk.added} removed={hunk.removed} />
       <span className="unseen">{plural(hunk.added + hunk.removed, 'line')}</span>
     </div>

@@ -1,4 +1,4 @@
-// web/src/review/page.tsx: the changes of a task, as they were when they were opened. Nothing moves under the reader's eyes.
+// web/src/review/page.tsx: the changes of a task as they were when the page was opened. Newer changes appear only on request.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { FileSearch, RefreshCw } from 'lucide-react';
@@ -10,7 +10,7 @@ import { keys, useTask } from '../api/queries.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty, Failure, Skeleton } from '../ui/states.tsx';
-import { printOf } from './choice.ts';
+import { fingerprintOf } from './choice.ts';
 import { ReviewTitle } from './title.tsx';
 
 const Screen = lazy(async () => import('./screen.tsx').then(({ ReviewScreen }) => ({ default: ReviewScreen })));
@@ -24,8 +24,8 @@ export function ReviewPage(): ReactNode {
 function Review({ id }: { id: string }): ReactNode {
   const { data: task, error: noTask } = useTask(id);
   const latest = useQuery({
-    // Whenever the task has gone on, it is looked at again; what is shown stays as it is.
-    queryKey: [...keys.changes(id), useNowAndThen(task?.seq ?? 0)],
+    // Reads again when the task makes progress; the page keeps showing the first version.
+    queryKey: [...keys.changes(id), useThrottled(task?.seq ?? 0)],
     queryFn: async () => api.changes(id),
     enabled: task !== undefined,
     placeholderData: keepPreviousData,
@@ -42,7 +42,7 @@ function Review({ id }: { id: string }): ReactNode {
     return (
       <>
         <ReviewTitle task={task} />
-        <Failure error={latest.error} title="The changes cannot be shown" retry={() => void latest.refetch()} />
+        <Failure error={latest.error} title="Cannot show the changes" retry={() => void latest.refetch()} />
       </>
     );
   if (changes.files.length === 0)
@@ -50,7 +50,7 @@ function Review({ id }: { id: string }): ReactNode {
       <>
         <ReviewTitle task={task} />
         <Empty icon={<FileSearch size={32} aria-hidden />} title="No changes yet">
-          {task.live ? 'The agent has only read files so far.' : 'The agent has changed no file.'}
+          {task.live ? 'The agent has not changed any files yet.' : 'The agent changed no files.'}
           {changes.refused.map(({ path, reason }) => (
             <p key={path}>{reason}</p>
           ))}
@@ -70,10 +70,10 @@ function Review({ id }: { id: string }): ReactNode {
   );
 }
 
-const LOOK_EVERY_MS = 3000;
+const REFRESH_EVERY_MS = 3000;
 
-/** The latest value, but not more often than this: an agent at work does something every moment. */
-function useNowAndThen(value: number): number {
+/** The latest value, at most once per interval: a working agent changes it constantly. */
+function useThrottled(value: number): number {
   const [shown, setShown] = useState<number | null>(null);
   const last = useRef(0);
   useEffect(() => {
@@ -83,7 +83,7 @@ function useNowAndThen(value: number): number {
         last.current = Date.now();
         setShown(value);
       },
-      Math.max(0, last.current + LOOK_EVERY_MS - Date.now()),
+      Math.max(0, last.current + REFRESH_EVERY_MS - Date.now()),
     );
     return () => clearTimeout(timer);
   }, [value]);
@@ -91,15 +91,15 @@ function useNowAndThen(value: number): number {
 }
 
 function Newer({ from, to, onUpdate }: { from: ApiChanges; to: ApiChanges; onUpdate: () => void }): ReactNode {
-  const before = new Map(from.files.map((file) => [file.path, printOf(file)]));
+  const before = new Map(from.files.map((file) => [file.path, fingerprintOf(file)]));
   const gone = from.files.filter(({ path }) => to.files.every((file) => file.path !== path)).length;
-  const count = to.files.filter((file) => before.get(file.path) !== printOf(file)).length + gone;
+  const count = to.files.filter((file) => before.get(file.path) !== fingerprintOf(file)).length + gone;
   return (
     <div role="status" className="flex items-center gap-3 border-b border-line bg-info-bg px-4 py-1.5 text-info">
       <RefreshCw size={16} aria-hidden />
       <span className="grow">
-        {count === 0 ? 'There is newer.' : `${plural(count, 'file')} changed since you opened this.`} What you see
-        cannot be merged any more.
+        {count === 0 ? 'Newer changes are available.' : `${plural(count, 'file')} changed since you opened this.`} This
+        version can no longer be merged.
       </span>
       <Button size="small" onClick={onUpdate}>
         Update

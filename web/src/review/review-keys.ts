@@ -1,9 +1,9 @@
-// web/src/review/review-keys.ts: reviewing without a mouse: lines, parts, files, marks.
+// web/src/review/review-keys.ts: keyboard shortcuts of the review page.
 import { useAction } from '../actions/registry.ts';
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 import type { Layout } from '../diff/diff-view.tsx';
 import type { DiffHunk, DiffLine } from '../diff/source.ts';
-import { canRun, takenOf } from './choice.ts';
+import { canRun, inclusionOf } from './choice.ts';
 import { idOf, linesOfText } from './review-state.ts';
 import type { Review } from './review-state.ts';
 
@@ -19,7 +19,7 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
     const text = review.texts.get(file.n);
     return review.isOpen(file) && text?.state === 'ready' ? (text.diff?.hunks ?? []) : [];
   };
-  /** Whoever gets there reads it. */
+  /** Going to such a file loads it. */
   const isUnread = (file: ApiFile): boolean => review.isOpen(file) && review.texts.get(file.n) === undefined;
   const show = (file: ApiFile, { side, line }: Pick<DiffLine, 'side' | 'line'>): void => {
     review.setCursor({ file: idOf(file), side, from: line, to: line });
@@ -91,7 +91,7 @@ export function useReviewKeys(review: Review, layout: Layout, setLayout: (layout
   useAction(
     'take-file',
     () => {
-      if (current !== null) review.take([current], takenOf(review.choice, current.n) !== 'all');
+      if (current !== null) review.include([current], inclusionOf(review.choice, current.n) !== 'all');
     },
     current !== null,
   );

@@ -1,13 +1,14 @@
-// web/src/review/review-state.ts: everything that a review remembers about one set of changes, for all parts of the screen.
+// web/src/review/review-state.ts: the state of a review, shared by all parts of the screen.
+// Invariant: a file that can run code is included only after its diff was opened.
 import { createContext, use, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { RefObject } from 'react';
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffHandle, LineRange } from '../diff/diff-view.tsx';
 import { linesOf } from '../diff/source.ts';
 import type { DiffLine, DiffText } from '../diff/source.ts';
-import { useKept } from '../look/preferences.ts';
-import { say } from '../ui/toasts.tsx';
-import { canRun, firstChoice, printOf, withFiles, withHunk } from './choice.ts';
+import { useStored } from '../look/preferences.ts';
+import { showToast } from '../ui/toasts.tsx';
+import { canRun, firstChoice, fingerprintOf, withFiles, withHunk } from './choice.ts';
 import type { Choice } from './choice.ts';
 import { useComments } from './comments.ts';
 import type { Comments } from './comments.ts';
@@ -18,7 +19,7 @@ import { inOrder } from './tree.ts';
 export interface Review {
   readonly task: string;
   readonly changes: ApiChanges;
-  /** In the order of the screen. */
+  /** In display order. */
   readonly files: readonly ApiFile[];
   readonly byId: ReadonlyMap<string, ApiFile>;
   readonly texts: FileTexts;
@@ -26,26 +27,26 @@ export interface Review {
   readonly diff: RefObject<DiffHandle | null>;
 
   readonly choice: Choice;
-  take(files: readonly ApiFile[], take: boolean): void;
+  include(files: readonly ApiFile[], included: boolean): void;
   toggleHunk(file: ApiFile, hunk: number): void;
 
   isOpen(file: ApiFile): boolean;
   setOpen(file: ApiFile, open: boolean): void;
-  /** Its difference has been open: whoever can run code may be chosen now. */
+  /** The diff of exactly this content was open. Files that can run code need this before they can be included. */
   wasSeen(file: ApiFile): boolean;
   isViewed(file: ApiFile): boolean;
   setViewed(file: ApiFile, viewed: boolean): void;
-  /** It was viewed, and has changed again: the id of the content that was viewed. */
+  /** The blob that was marked as viewed, if the file has changed since. */
   viewedBefore(file: ApiFile): string | null;
-  /** Changes in white space alone are not shown. What is taken is the same. */
+  /** Hides whitespace changes. A merge still includes them. */
   readonly hideSpace: boolean;
 
   readonly current: ApiFile | null;
   readonly cursor: LineRange | null;
   setCursor(cursor: LineRange | null): void;
-  /** The user has scrolled to it. */
-  settle(file: ApiFile): void;
-  /** Goes there and opens it. */
+  /** The user scrolled to the file. */
+  scrolledTo(file: ApiFile): void;
+  /** Scrolls to the file and expands it. */
   goTo(file: ApiFile): void;
   readonly writing: LineRange | null;
   write(range: LineRange | null): void;
@@ -76,8 +77,8 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
   const byId = useMemo(() => new Map(files.map((file) => [idOf(file), file])), [files]);
   const [choice, setChoice] = useState(() => firstChoice(files));
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
-  const [seen, setSeen] = useKept<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
-  const [viewed, setViewed] = useKept<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
+  const [seen, setSeen] = useStored<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
+  const [viewed, setViewed] = useStored<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
   const [current, setCurrent] = useState<ApiFile | null>(files[0] ?? null);
   const [cursor, setCursor] = useState<LineRange | null>(null);
   const [writing, write] = useState<LineRange | null>(null);
@@ -91,14 +92,14 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
   );
   useEffect(() => () => texts.end(), [texts]);
 
-  const wasSeen = useCallback((file: ApiFile) => seen[file.path] === printOf(file), [seen]);
+  const wasSeen = useCallback((file: ApiFile) => seen[file.path] === fingerprintOf(file), [seen]);
   const isOpen = (file: ApiFile): boolean =>
     opened.get(file.n) ?? (file.folded === null && (!canRun(file) || wasSeen(file)));
   const setOpen = (file: ApiFile, open: boolean): void => {
     setOpened((before) => new Map(before).set(file.n, open));
     if (!open) return;
     texts.want(file.n);
-    if (canRun(file) && !wasSeen(file)) setSeen((now) => ({ ...now, [file.path]: printOf(file) }));
+    if (canRun(file) && !wasSeen(file)) setSeen((now) => ({ ...now, [file.path]: fingerprintOf(file) }));
   };
   return {
     task,
@@ -109,36 +110,38 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
     comments,
     diff,
     choice,
-    take(some, take) {
-      const unseen = take ? some.filter((file) => canRun(file) && !wasSeen(file)) : [];
+    include(some, included) {
+      const unseen = included ? some.filter((file) => canRun(file) && !wasSeen(file)) : [];
       const rest = some.filter((file) => !unseen.includes(file));
-      setChoice((before) => withFiles(before, rest, take));
+      setChoice((before) => withFiles(before, rest, included));
       if (unseen.length > 0)
-        say(unseen.length === 1 ? 'Look at it first' : `Look at ${unseen.length} files first`, {
-          about: 'What can run code is taken only after its difference was opened.',
+        showToast(unseen.length === 1 ? 'Open its diff first' : `Open ${unseen.length} diffs first`, {
+          about: 'Files that can run code can be included after you open their diff.',
         });
     },
     toggleHunk(file, hunk) {
       const text = texts.get(file.n);
-      const of = text?.state === 'ready' && text.way === 'whole' ? (text.diff?.hunks.length ?? 0) : 0;
-      if (text?.state === 'ready' && text.way !== 'whole')
-        say('Parts are chosen where all of the change is shown', {
-          about: text.way === 'since' ? 'Show all of this file first.' : 'Show changes in white space first: w',
+      const of = text?.state === 'ready' && text.scope === 'whole' ? (text.diff?.hunks.length ?? 0) : 0;
+      if (text?.state === 'ready' && text.scope !== 'whole')
+        showToast('Hunks can be chosen only in the full diff', {
+          about: text.scope === 'since' ? 'Select “Show full diff” first.' : 'Press w to show whitespace changes.',
         });
       if (of > 0) setChoice((before) => withHunk(before, file.n, hunk, of));
     },
     isOpen,
     setOpen,
     wasSeen,
-    isViewed: (file) => viewed[file.path] === printOf(file),
+    isViewed: (file) => viewed[file.path] === fingerprintOf(file),
     hideSpace,
     viewedBefore(file) {
       const print = viewed[file.path];
       const [blob = ''] = print?.split(' ') ?? [];
-      return print === undefined || print === printOf(file) || blob === 'gone' || file.oid.after === null ? null : blob;
+      return print === undefined || print === fingerprintOf(file) || blob === 'gone' || file.oid.after === null
+        ? null
+        : blob;
     },
     setViewed(file, next) {
-      setViewed(({ [file.path]: _old, ...rest }) => (next ? { ...rest, [file.path]: printOf(file) } : rest));
+      setViewed(({ [file.path]: _old, ...rest }) => (next ? { ...rest, [file.path]: fingerprintOf(file) } : rest));
       setOpened((before) => new Map(before).set(file.n, !next));
     },
     current,
@@ -148,7 +151,7 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
       const file = range === null ? undefined : byId.get(range.file);
       if (file !== undefined) setCurrent(file);
     },
-    settle(file) {
+    scrolledTo(file) {
       if (performance.now() - jumpedAt.current > AFTER_JUMP_MS) setCurrent(file);
     },
     goTo(file) {

@@ -1,4 +1,4 @@
-// web/src/review/screen.tsx: files and merge on the left, one continuous diff on the right.
+// web/src/review/screen.tsx: the review screen: files and merge panel on the left, the diff on the right.
 import { TriangleAlert } from 'lucide-react';
 import { getRouteApi } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -6,6 +6,7 @@ import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import type { ApiChanges } from '../../../src/protocol/api/review.ts';
 import { useAction } from '../actions/registry.ts';
+import { LAYOUTS } from '../diff/diff-view.tsx';
 import type { Layout } from '../diff/diff-view.tsx';
 import { usePreference } from '../look/preferences.ts';
 import { cleanLine } from '../text/clean.ts';
@@ -17,6 +18,7 @@ import { useAddress } from './address.ts';
 import { canRun } from './choice.ts';
 import { CommentTray } from './comment-tray.tsx';
 import { DiffPane } from './diff-pane.tsx';
+import { FileLink } from './file-header.tsx';
 import { FileTree } from './file-tree.tsx';
 import { MergeBar } from './merge-bar.tsx';
 import { useReviewKeys } from './review-keys.ts';
@@ -25,10 +27,6 @@ import type { Review } from './review-state.ts';
 import { ReviewTitle } from './title.tsx';
 
 const route = getRouteApi('/p/$project/t/$task/changes');
-const LAYOUTS = [
-  { value: 'unified', label: 'Unified' },
-  { value: 'split', label: 'Split' },
-] as const;
 const PANES = [
   { value: 'files', label: 'Files' },
   { value: 'diff', label: 'Diff' },
@@ -54,7 +52,7 @@ export function ReviewScreen({
     if (search.layout !== undefined) void navigate({ search: (old) => ({ ...old, layout: next }), replace: true });
   };
   const [pane, setPane] = useState<'files' | 'diff'>('files');
-  // In a narrow window, going to a file means turning to the diff.
+  // A narrow window shows one pane: going to a file switches to the diff.
   const review: Review = {
     ...state,
     goTo(file) {
@@ -77,11 +75,11 @@ export function ReviewScreen({
         </ReviewTitle>
         {newer}
         <div className="border-b border-line p-2 lg:hidden">
-          <Segments label="What to show" value={pane} choices={PANES} onChange={setPane} />
+          <Segments label="View" value={pane} choices={PANES} onChange={setPane} />
         </div>
         <div className="grid min-h-0 grow grid-rows-[minmax(0,1fr)] lg:grid-cols-[21rem_minmax(0,1fr)]">
           <div
-            className={`${pane === 'files' ? 'flex' : 'hidden'} min-h-0 flex-col overflow-y-auto border-r border-line lg:flex`}
+            className={`${pane === 'files' ? 'flex' : 'hidden'} min-h-0 flex-col overflow-y-auto border-line lg:flex lg:border-r`}
           >
             <Warning review={review} />
             <Refused changes={changes} />
@@ -110,10 +108,10 @@ export function ReviewScreen({
                 size="small"
                 look={hideSpace ? 'plain' : 'quiet'}
                 aria-pressed={hideSpace}
-                title="What is merged stays the same (w)"
+                title="Does not change what is merged (w)"
                 onClick={() => setHideSpace(!hideSpace)}
               >
-                {hideSpace ? 'White space hidden' : 'Hide white space'}
+                {hideSpace ? 'Whitespace hidden' : 'Hide whitespace'}
               </Button>
               <span className="hidden truncate text-sm text-muted sm:block">
                 against {cleanLine(changes.into.branch ?? 'your files')}
@@ -143,18 +141,12 @@ function Warning({ review }: { review: Review }): ReactNode {
     >
       <p className="flex gap-2 font-medium text-warn">
         <TriangleAlert size={16} aria-hidden className="mt-0.5 shrink-0" />
-        {plural(risky.length, 'file')} can run code {where}. Look at {risky.length === 1 ? 'it' : 'them'} first.
+        {plural(risky.length, 'file')} can run code {where}. Review {risky.length === 1 ? 'it' : 'them'} first.
       </p>
       <ul className="mt-1 flex flex-col gap-1 pl-6 text-sm">
         {risky.slice(0, 12).map((file) => (
           <li key={file.n}>
-            <button
-              type="button"
-              className="max-w-full truncate font-mono underline underline-offset-2"
-              onClick={() => review.goTo(file)}
-            >
-              {cleanLine(file.path)}
-            </button>
+            <FileLink file={file} />
             <span className="block wrap-anywhere">{cleanLine(file.reasons[0] ?? '', 160)}</span>
           </li>
         ))}
@@ -168,7 +160,7 @@ function Refused({ changes }: { changes: ApiChanges }): ReactNode {
   if (changes.refused.length === 0) return null;
   return (
     <div className="shrink-0 border-b border-line bg-panel p-3 text-sm">
-      <p className="font-medium">{plural(changes.refused.length, 'thing')} can never be taken</p>
+      <p className="font-medium">{plural(changes.refused.length, 'path')} cannot be merged</p>
       <ul className="mt-1 max-h-24 overflow-y-auto">
         {changes.refused.slice(0, 20).map(({ path, reason }) => (
           <li key={path} className="wrap-anywhere">

@@ -1,24 +1,17 @@
-// web/src/review/title.tsx: which task this is about.
-import { Link } from '@tanstack/react-router';
-import { ArrowLeft } from 'lucide-react';
+// web/src/review/title.tsx: the title bar of a review.
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
+import { BackLink } from '../ui/button.tsx';
 import { Cost, Elapsed } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 
 export function ReviewTitle({ task, children }: { task: ApiTaskDetail; children?: ReactNode }): ReactNode {
   return (
     <div className="flex min-h-12 shrink-0 items-center gap-x-3 border-b border-line px-4 py-2">
-      <Link
-        to="/p/$project/t/$task"
-        params={{ project: task.project, task: task.id }}
-        search={{}}
-        className="flex h-6 shrink-0 items-center gap-1 rounded-md text-muted hover:text-text"
-      >
-        <ArrowLeft size={16} aria-hidden />
+      <BackLink to="/p/$project/t/$task" params={{ project: task.project, task: task.id }} search={{}}>
         Task
-      </Link>
+      </BackLink>
       <h1 className="min-w-0 truncate font-semibold">
         <span className="unseen">Review: </span>
         {cleanLine(task.title)}

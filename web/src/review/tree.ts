@@ -1,4 +1,4 @@
-// web/src/review/tree.ts: the changed files as a tree, by where they act: what runs on the user's machine comes first. Pure.
+// web/src/review/tree.ts: the changed files as a tree, grouped by risk: files that run on the user's machine come first. Pure.
 import type { ApiFile } from '../../../src/protocol/api/review.ts';
 
 export type TreeRow = {
@@ -25,7 +25,7 @@ interface Folder {
   readonly files: ApiFile[];
 }
 
-/** In the order in which the tree, all open, shows them. */
+/** In the order of the fully expanded tree. */
 export function inOrder(files: readonly ApiFile[]): ApiFile[] {
   return LANES.flatMap((lane) => allOf(treeOf(files.filter((file) => file.lane === lane))));
 }
@@ -34,7 +34,7 @@ export function treeRows(files: readonly ApiFile[], closed: ReadonlySet<string>)
   const lanes = LANES.map((lane) => ({ lane, files: files.filter((file) => file.lane === lane) })).filter(
     (one) => one.files.length > 0,
   );
-  // Where there is one kind alone and it is harmless, a heading says nothing.
+  // Harmless files alone need no group heading.
   if (lanes.every(({ lane }) => lane === 'inert')) return rowsOf(treeOf(files), '', 1, closed);
   return lanes.flatMap(({ lane, files: its }, i): TreeRow[] => {
     const root = treeOf(its);
@@ -68,7 +68,7 @@ function allOf(folder: Folder): ApiFile[] {
 function rowsOf(folder: Folder, prefix: string, level: number, closed: ReadonlySet<string>): TreeRow[] {
   const of = folder.folders.size + folder.files.length;
   const folders = sorted(folder).flatMap(([name, below], i): TreeRow[] => {
-    // A folder that holds one folder and nothing else is shown together with it.
+    // A folder that contains only one folder shares a row with it.
     let [path, inner] = [name, below];
     for (let only = sorted(inner)[0]; only !== undefined; only = sorted(inner)[0]) {
       if (inner.files.length > 0 || inner.folders.size > 1) break;

@@ -1,4 +1,4 @@
-// web/src/review/trial.ts: tries the merge after every change of the choice, so that what would happen is known before it is pressed.
+// web/src/review/trial.ts: runs a trial merge after every change of the selection, so that the outcome is known in advance.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { MergeTask, Merged } from '../../../src/protocol/api/review.ts';
@@ -7,15 +7,15 @@ import { keys } from '../api/queries.ts';
 
 const AFTER_MS = 350;
 
-export function useTrial(task: string, wish: MergeTask): UseQueryResult<Merged> {
+export function useTrial(task: string, request: MergeTask): UseQueryResult<Merged> {
   return useQuery({
-    queryKey: [...keys.trial(task), wish],
+    queryKey: [...keys.trial(task), request],
     queryFn: async ({ signal }) => {
       await new Promise((done) => setTimeout(done, AFTER_MS));
-      if (signal.aborted) throw new Error('another choice was made');
-      return api.merge(task, { ...wish, dryRun: true });
+      if (signal.aborted) throw new Error('the selection changed');
+      return api.merge(task, { ...request, dryRun: true });
     },
-    enabled: wish.files.length > 0,
+    enabled: request.files.length > 0,
     placeholderData: keepPreviousData,
     retry: false,
     gcTime: 0,

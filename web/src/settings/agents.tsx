@@ -1,4 +1,4 @@
-// web/src/settings/agents.tsx: which agents there are, and whether they are signed in. Signing in is done by the user's own terminal.
+// web/src/settings/agents.tsx: the agents and their sign-in state. Users sign in from their own terminal.
 import { Check, CircleX, Minus, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiAgent } from '../../../src/protocol/api/api.ts';
@@ -6,11 +6,17 @@ import { cleanLine } from '../text/clean.ts';
 import { Copyable } from '../ui/copyable.tsx';
 import { Section } from './section.tsx';
 
-export function Agents({ agents, standard }: { agents: readonly ApiAgent[]; standard: string | null }): ReactNode {
+export function Agents({
+  agents,
+  defaultAgent,
+}: {
+  agents: readonly ApiAgent[];
+  defaultAgent: string | null;
+}): ReactNode {
   return (
     <Section
       title="Agents"
-      about="Keys and tokens are kept outside every sandbox. Inside there is a placeholder, and ags adds the rest to requests."
+      about="API keys and tokens stay outside every sandbox. Agents see placeholders; ags adds the real values to their requests."
     >
       <ul className="grid gap-3 md:grid-cols-2">
         {agents.map((agent) => (
@@ -23,7 +29,7 @@ export function Agents({ agents, standard }: { agents: readonly ApiAgent[]; stan
               <p className="text-sm wrap-anywhere text-muted">
                 {agent.version === null ? '' : `Version ${cleanLine(agent.version)}, `}
                 {cleanLine(agent.from ?? 'installed')}
-                {agent.name === standard ? '; used unless another is chosen' : ''}
+                {agent.name === defaultAgent ? '; default' : ''}
               </p>
             ) : null}
             {agent.signIn === null ? null : (
@@ -53,7 +59,7 @@ function SignIn({ state }: { state: ApiAgent['signedIn'] | 'missing' }): ReactNo
 const SIGNS = {
   yes: [Check, 'Signed in', 'text-ok'],
   no: [CircleX, 'Not signed in', 'text-muted'],
-  'not-needed': [Check, 'Needs no sign-in', 'text-ok'],
+  'not-needed': [Check, 'No sign-in needed', 'text-ok'],
   expired: [TriangleAlert, 'Sign-in expired', 'text-warn'],
   missing: [Minus, 'Not installed', 'text-muted'],
 } as const;

@@ -1,9 +1,9 @@
-// web/src/settings/appearance.tsx: how the page looks, and when it speaks up.
+// web/src/settings/appearance.tsx: theme, colours and notifications.
 import type { ReactNode } from 'react';
 import { usePreference } from '../look/preferences.ts';
 import { usePalette, useTheme } from '../look/theme.ts';
 import type { Palette, Theme } from '../look/theme.ts';
-import { askToNotify, useNotifying } from '../shell/notify.ts';
+import { requestNotifications, useNotificationState } from '../shell/notify.ts';
 import { Button } from '../ui/button.tsx';
 import { Checkbox, Segments } from '../ui/fields.tsx';
 import { Section, Setting } from './section.tsx';
@@ -11,7 +11,7 @@ import { Section, Setting } from './section.tsx';
 export function Appearance(): ReactNode {
   const [theme, setTheme] = useTheme();
   const [palette, setPalette] = usePalette();
-  const notifying = useNotifying();
+  const notifying = useNotificationState();
   const [, setNotify] = usePreference<boolean | null>('notify', null);
   return (
     <Section title="Appearance and notifications">
@@ -27,10 +27,7 @@ export function Appearance(): ReactNode {
           onChange={setTheme}
         />
       </Setting>
-      <Setting
-        name="Colours"
-        about="Of what is added and removed, good and bad. Signs and words say the same beside them."
-      >
+      <Setting name="Colours" about="For added and removed, success and failure. Icons and words always say the same.">
         <Segments<Palette>
           label="Colours"
           value={palette}
@@ -43,12 +40,12 @@ export function Appearance(): ReactNode {
       </Setting>
       <Setting
         name="Notifications"
-        about="When a task needs you, is ready or has failed, and this window is not in front. Never about progress."
+        about="When a task needs you, is ready or has failed while this window is in the background. Never for progress."
       >
         {notifying === 'impossible' ? (
-          <span className="text-sm text-muted">Not allowed by the browser</span>
+          <span className="text-sm text-muted">Blocked by the browser</span>
         ) : notifying === 'unknown' ? (
-          <Button onClick={() => void askToNotify()}>Notify me</Button>
+          <Button onClick={() => void requestNotifications()}>Turn on notifications</Button>
         ) : (
           <Checkbox checked={notifying === 'on'} onChange={setNotify} label="Notifications" />
         )}

@@ -1,4 +1,4 @@
-// web/src/settings/key-settings.tsx: every key can be changed, and single letters can be switched off.
+// web/src/settings/key-settings.tsx: changes keyboard shortcuts, and turns single-letter shortcuts on or off.
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { keyName } from '../actions/keyboard.ts';
@@ -14,15 +14,15 @@ export function KeySettings(): ReactNode {
   const [single, setSingle] = usePreference('single-keys', true);
   const keysOf = useKeysOf();
   return (
-    <Section title="Keys">
+    <Section title="Keyboard shortcuts">
       <Setting
-        name="Single letters"
-        about="Without them, only keys with Ctrl or ⌘ do something. They never do while you type."
+        name="Single-letter shortcuts"
+        about="When off, letters alone do nothing. They never act while you type."
       >
-        <Checkbox checked={single} onChange={setSingle} label="Single letters" />
+        <Checkbox checked={single} onChange={setSingle} label="Single-letter shortcuts" />
       </Setting>
       <details className="mt-2">
-        <summary className="min-h-6 cursor-pointer text-accent">Change keys</summary>
+        <summary className="min-h-6 cursor-pointer text-accent">Change shortcuts</summary>
         <ul className="mt-2">
           {ACTION_IDS.map((id) => (
             <li key={id} className="flex min-h-9 flex-wrap items-center gap-3 border-b border-line">

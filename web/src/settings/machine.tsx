@@ -1,4 +1,4 @@
-// web/src/settings/machine.tsx: this machine: its sandbox, and the limits that hold unless a task is given others.
+// web/src/settings/machine.tsx: the state of the sandbox and the default limits for tasks.
 import type { ReactNode } from 'react';
 import type { ApiAbout } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
@@ -12,27 +12,27 @@ export function Machine({ about }: { about: ApiAbout }): ReactNode {
       title="Sandbox and limits"
       about={
         <>
-          They come from your configuration and from ags.yaml of a project; change them with{' '}
-          <code className="font-mono text-sm">ags config</code>. A task can be given others when it is started.
+          Defaults from your configuration and the project’s ags.yaml. Change them with{' '}
+          <code className="font-mono text-sm">ags config</code>, or for one task when you start it.
         </>
       }
     >
       <Setting name="Sandbox" about={cleanLine(about.sandbox.text)}>
         <span className={`font-medium ${about.sandbox.ok ? 'text-ok' : 'text-bad'}`}>
-          {about.sandbox.ok ? 'Works' : 'Does not work'}
+          {about.sandbox.ok ? 'Working' : 'Not working'}
         </span>
       </Setting>
-      <Setting name="Agents at once">
+      <Setting name="Parallel agents">
         <span className="tabular">{parallel}</span>
       </Setting>
-      <Setting name="Time of a task">
-        <span className="tabular">{maxSeconds === null ? 'no limit' : duration(maxSeconds * 1000)}</span>
+      <Setting name="Time limit per task">
+        <span className="tabular">{maxSeconds === null ? 'none' : duration(maxSeconds * 1000)}</span>
       </Setting>
-      <Setting name="Cost of a task">
-        <span className="tabular">{maxCostMicros === null ? 'no limit' : money(maxCostMicros)}</span>
+      <Setting name="Cost limit per task">
+        <span className="tabular">{maxCostMicros === null ? 'none' : money(maxCostMicros)}</span>
       </Setting>
-      <Setting name="Turns of a task">
-        <span className="tabular">{maxTurns ?? 'no limit'}</span>
+      <Setting name="Turn limit per task">
+        <span className="tabular">{maxTurns ?? 'none'}</span>
       </Setting>
       <Setting name="Version">
         <span className="tabular">{cleanLine(about.version)}</span>

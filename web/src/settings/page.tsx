@@ -1,4 +1,4 @@
-// web/src/settings/page.tsx: agents and who is signed in, limits, looks, keys, notifications, storage.
+// web/src/settings/page.tsx: the settings page.
 import type { ReactNode } from 'react';
 import { useAbout } from '../api/queries.ts';
 import { Failure, Skeleton } from '../ui/states.tsx';
@@ -16,7 +16,7 @@ export function SettingsPage(): ReactNode {
       <h1 className="text-xl font-semibold">Settings</h1>
       {error === null ? null : <Failure error={error} retry={() => void refetch()} />}
       {about === undefined && error === null ? <Skeleton label="Loading" /> : null}
-      {about === undefined ? null : <Agents agents={about.agents} standard={about.defaults.agent} />}
+      {about === undefined ? null : <Agents agents={about.agents} defaultAgent={about.defaults.agent} />}
       {about === undefined ? null : <Machine about={about} />}
       <Appearance />
       <KeySettings />

@@ -1,4 +1,4 @@
-// web/src/settings/projects.tsx: the projects that are listed. Taking one off the list deletes nothing.
+// web/src/settings/projects.tsx: the list of projects.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { runAction } from '../actions/registry.ts';
@@ -7,7 +7,7 @@ import { keys, useProjects } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { Section, Setting } from './section.tsx';
 
 export function Projects(): ReactNode {
@@ -17,12 +17,15 @@ export function Projects(): ReactNode {
     mutationFn: async (project: string) => api.removeProject(project),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: keys.projects });
-      say('Taken off the list; its files and tasks stay');
+      showToast('Project removed from the list', { about: 'Its files are kept.' });
     },
-    onError: (error) => sayFailure(error),
+    onError: (error) => showFailure(error),
   });
   return (
-    <Section title="Projects" about="A project that tasks name stays on the list.">
+    <Section
+      title="Projects"
+      about="Removing a project from the list deletes no files. A project with tasks cannot be removed."
+    >
       {data?.map((project) => (
         <Setting
           key={project.id}
@@ -35,15 +38,15 @@ export function Projects(): ReactNode {
         >
           <Button
             size="small"
-            aria-label={`Take off the list: ${cleanLine(project.name)}`}
+            aria-label={`Remove from list: ${cleanLine(project.name)}`}
             onClick={() => remove.mutate(project.id)}
           >
-            Take off the list
+            Remove from list
           </Button>
         </Setting>
       ))}
       <Button className="mt-3" onClick={() => runAction('add-project')}>
-        Add a project
+        Add project
       </Button>
     </Section>
   );

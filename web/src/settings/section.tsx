@@ -1,4 +1,4 @@
-// web/src/settings/section.tsx: a part of the settings with its title.
+// web/src/settings/section.tsx: layout of a settings section and its rows.
 import type { ReactNode } from 'react';
 
 export function Section({

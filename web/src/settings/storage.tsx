@@ -1,4 +1,4 @@
-// web/src/settings/storage.tsx: what takes up space, and what of it can be deleted without losing work.
+// web/src/settings/storage.tsx: disk usage, and a clean-up that deletes no unmerged work.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -9,7 +9,7 @@ import { bytes, plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { Section } from './section.tsx';
 
 export function Storage(): ReactNode {
@@ -24,20 +24,20 @@ export function Storage(): ReactNode {
     mutationFn: async () => api.clean(),
     onSuccess: async ({ removed, bytes: freed }) => {
       setAsking(false);
-      say(`${plural(removed, 'thing')} deleted, ${bytes(freed)} freed`);
+      showToast(`${plural(removed, 'item')} deleted, ${bytes(freed)} freed`);
       await client.invalidateQueries({ queryKey: keys.storage });
     },
-    onError: (failure) => sayFailure(failure, 'Nothing more was deleted'),
+    onError: (failure) => showFailure(failure, 'The clean-up stopped'),
   });
   const safe = data?.items.filter((item) => item.safe) ?? [];
   const freed = safe.reduce((sum, item) => sum + item.bytes, 0);
   return (
-    <Section title="Storage" about="Work that was never merged is not deleted from here.">
+    <Section title="Storage" about="Clean-up never deletes unmerged work.">
       {error === null ? null : <Failure error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null ? <Skeleton rows={3} label="Measuring" /> : null}
+      {data === undefined && error === null ? <Skeleton rows={3} label="Measuring disk usage" /> : null}
       {data === undefined ? null : (
         <>
-          <p className="tabular mb-2">{bytes(data.bytes)} in all</p>
+          <p className="tabular mb-2">{bytes(data.bytes)} in total</p>
           <ul className="border-t border-line">
             {data.items.map((item, at) => (
               <li key={at} className="flex flex-wrap items-center gap-x-4 border-b border-line py-2">
@@ -53,15 +53,15 @@ export function Storage(): ReactNode {
             ))}
           </ul>
           <Button className="mt-3" disabled={safe.length === 0} onClick={() => setAsking(true)}>
-            {safe.length === 0 ? 'Nothing to delete' : `Delete ${plural(safe.length, 'thing')}, ${bytes(freed)}`}
+            {safe.length === 0 ? 'Nothing to delete' : `Delete ${plural(safe.length, 'item')}, ${bytes(freed)}`}
           </Button>
         </>
       )}
       <Dialog
         open={asking}
         onClose={() => setAsking(false)}
-        title={`Delete ${plural(safe.length, 'thing')}?`}
-        about={`${bytes(freed)} that nobody needs any more. This cannot be taken back.`}
+        title={`Delete ${plural(safe.length, 'item')}?`}
+        about={`Frees ${bytes(freed)}. This cannot be undone.`}
       >
         <ul className="mb-4 max-h-60 overflow-y-auto text-sm">
           {safe.map((item, at) => (
@@ -71,7 +71,7 @@ export function Storage(): ReactNode {
           ))}
         </ul>
         <div className="flex justify-end gap-2">
-          <Button onClick={() => setAsking(false)}>Keep</Button>
+          <Button onClick={() => setAsking(false)}>Cancel</Button>
           <Button look="danger" disabled={clean.isPending} onClick={() => clean.mutate()}>
             Delete
           </Button>

@@ -1,4 +1,4 @@
-// web/src/shell/add-project.tsx: a repository on this machine, or one to be cloned.
+// web/src/shell/add-project.tsx: adds a repository on this machine, or clones one.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -15,8 +15,8 @@ export function AddProject({ open, onClose }: { open: boolean; onClose: () => vo
     <Dialog
       open={open}
       onClose={onClose}
-      title="Add a project"
-      about="A git repository on this machine, or the address of one to clone. It is cloned by your own git with your own sign-in, outside any sandbox."
+      title="Add project"
+      about="The path of a git repository on this machine, or a URL to clone. Your own git clones it with your credentials, outside any sandbox."
     >
       <AddProjectForm onDone={onClose} />
     </Dialog>
@@ -28,7 +28,7 @@ export function AddProjectForm({ onDone }: { onDone: () => void }): ReactNode {
   const navigate = useNavigate();
   const client = useQueryClient();
   const add = useMutation({
-    mutationFn: async () => api.addProject(isAddress(where.trim()) ? { url: where.trim() } : { path: where.trim() }),
+    mutationFn: async () => api.addProject(isUrl(where.trim()) ? { url: where.trim() } : { path: where.trim() }),
     onSuccess: async (project) => {
       await client.invalidateQueries({ queryKey: keys.projects });
       onDone();
@@ -44,7 +44,7 @@ export function AddProjectForm({ onDone }: { onDone: () => void }): ReactNode {
       }}
     >
       <TextField
-        label="Path or address"
+        label="Path or URL"
         value={where}
         onChange={setWhere}
         placeholder="/home/me/webshop or https://example.com/me/webshop.git"
@@ -54,14 +54,14 @@ export function AddProjectForm({ onDone }: { onDone: () => void }): ReactNode {
       {add.isError ? <Failure tight error={add.error} /> : null}
       <div className="flex justify-end gap-2">
         <Button type="submit" look="primary" disabled={where.trim() === '' || add.isPending}>
-          {isAddress(where.trim()) ? 'Clone' : 'Add'}
+          {isUrl(where.trim()) ? 'Clone' : 'Add'}
         </Button>
       </div>
     </form>
   );
 }
 
-/** An address has a scheme, or is of the form that ssh knows: git@host:path. */
-function isAddress(text: string): boolean {
+/** A URL with a scheme, or the ssh form git@host:path. */
+function isUrl(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) || /^[^/\s:]+@[^/\s:]+:/.test(text);
 }

@@ -1,24 +1,24 @@
-// web/src/shell/announcer.tsx: says once, to screen readers, to the title of the tab and to the system, that a task has come to a
-// point where somebody should look.
+// web/src/shell/announcer.tsx: announces tasks that need attention: to screen readers, in the tab's title and icon, and as
+// notifications of the operating system.
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { stateWord } from '../ui/state-badge.tsx';
-import { useHereProject } from './current.ts';
-import { newlyOfInterest, useNotifications } from './notify.ts';
+import { useCurrentProject } from './current.ts';
+import { tasksToAnnounce, useNotifications } from './notify.ts';
 
 const NONE: readonly ApiTask[] = [];
 
 export function Announcer(): ReactNode {
   const { data } = useTasks();
-  const project = useHereProject();
+  const project = useCurrentProject();
   const before = useRef(new Map<string, string>());
   const [news, setNews] = useState(NONE);
   useEffect(() => {
     const tasks = data?.tasks ?? NONE;
-    const fresh = newlyOfInterest(before.current, tasks);
+    const fresh = tasksToAnnounce(before.current, tasks);
     before.current = new Map(tasks.map(({ id, state }) => [id, state]));
     if (fresh.length > 0) setNews(fresh);
   }, [data]);

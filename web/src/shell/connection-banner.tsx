@@ -1,4 +1,4 @@
-// web/src/shell/connection-banner.tsx: says quietly that what is shown may be old, and when it is tried again.
+// web/src/shell/connection-banner.tsx: warns that the server is unreachable and the page may be out of date.
 import { WifiOff } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useConnection, useLive } from '../live/live.tsx';
@@ -22,11 +22,11 @@ function Lost(): ReactNode {
     <div role="status" className="flex min-h-10 flex-wrap items-center gap-x-3 gap-y-1 bg-warn-bg px-4 py-1 text-warn">
       <WifiOff size={16} aria-hidden />
       <span className="grow">
-        The server is not there. Running tasks go on without it; what you see is from before.{' '}
-        <span className="tabular">{seconds > 0 ? `Next try in ${seconds}s.` : 'Trying…'}</span>
+        The server is unreachable. Running tasks continue; this page may be out of date.{' '}
+        <span className="tabular">{seconds > 0 ? `Retrying in ${seconds} s.` : 'Retrying…'}</span>
       </span>
       <Button size="small" onClick={() => live.retryNow()}>
-        Try now
+        Retry now
       </Button>
     </div>
   );

@@ -1,17 +1,17 @@
-// web/src/shell/current.ts: which project and task the address names.
+// web/src/shell/current.ts: the project and task in the URL.
 import { useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { ApiProject } from '../../../src/protocol/api/api.ts';
 import { useProjects } from '../api/queries.ts';
 import { usePreference } from '../look/preferences.ts';
 
-interface Here {
-  /** Of the address, or the last one that was open: settings belong to no project. */
+interface Current {
+  /** From the URL, or the last open project: the settings page belongs to none. */
   readonly project: string | null;
   readonly task: string | null;
 }
 
-export function useHere(): Here {
+export function useCurrent(): Current {
   const params: { project?: string; task?: string } = useParams({ strict: false });
   const [last, setLast] = usePreference<string | null>('last-project', null);
   useEffect(() => {
@@ -21,8 +21,8 @@ export function useHere(): Here {
   return { project: params.project ?? last ?? projects?.[0]?.id ?? null, task: params.task ?? null };
 }
 
-export function useHereProject(): ApiProject | null {
-  const { project } = useHere();
+export function useCurrentProject(): ApiProject | null {
+  const { project } = useCurrent();
   const { data } = useProjects();
   return data?.find(({ id }) => id === project) ?? null;
 }

@@ -1,4 +1,4 @@
-// web/src/shell/last-project.tsx: `/` leads to the project that was open last, or asks for the first one.
+// web/src/shell/last-project.tsx: `/` redirects to the last open project, or asks for the first one.
 import { Navigate } from '@tanstack/react-router';
 import { FolderGit2 } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -20,10 +20,10 @@ export function LastProject(): ReactNode {
     <div className="mx-auto max-w-lg">
       <h1 className="unseen">Projects</h1>
       <Empty icon={<FolderGit2 size={32} aria-hidden />} title="Which repository should agents work on?">
-        Every task gets a private copy of it in a sandbox. Nothing reaches your files until you have looked at it.
+        Each task works on a private copy in a sandbox. Your files change only when you merge.
       </Empty>
       {about !== undefined && !about.sandbox.ok ? (
-        <Failure error={new Error(cleanLine(about.sandbox.text))} title="No sandbox can be started on this machine" />
+        <Failure error={new Error(cleanLine(about.sandbox.text))} title="Sandboxes do not work on this machine" />
       ) : null}
       <div className="px-4">
         <AddProjectForm onDone={() => undefined} />

@@ -1,4 +1,4 @@
-// web/src/shell/nav.tsx: the left side: pages of this project, all projects, and what isolation is in force.
+// web/src/shell/nav.tsx: the sidebar: pages, projects and the state of the sandbox.
 import { Link } from '@tanstack/react-router';
 import { Box, Globe, LayoutList, LoaderCircle, Plus, Settings, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -7,13 +7,13 @@ import { useAbout, useProjects, useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { money } from '../text/format.ts';
 import { IconButton } from '../ui/button.tsx';
-import { useHere } from './current.ts';
+import { useCurrent } from './current.ts';
 
 const ITEM =
   'flex h-8 items-center gap-2 rounded-md px-2 text-text hover:bg-raised data-[status=active]:bg-raised data-[status=active]:font-medium';
 
 export function Nav({ onAdd, className = '' }: { onAdd: () => void; className?: string }): ReactNode {
-  const { project } = useHere();
+  const { project } = useCurrent();
   const { data: projects } = useProjects();
   const { data: tasks } = useTasks();
   const here = tasks?.tasks.filter((task) => task.project === project) ?? [];
@@ -39,7 +39,7 @@ export function Nav({ onAdd, className = '' }: { onAdd: () => void; className?: 
                 >
                   <LayoutList size={16} aria-hidden className="text-muted" />
                   <span className="grow">Tasks</span>
-                  <Count count={waiting} what="need you" />
+                  <Count count={waiting} what="waiting for you" />
                 </Link>
               </li>
               <li>
@@ -52,7 +52,7 @@ export function Nav({ onAdd, className = '' }: { onAdd: () => void; className?: 
                 >
                   <Globe size={16} aria-hidden className="text-muted" />
                   <span className="grow">Network</span>
-                  <Count count={blocked} what="blocked hosts of running tasks" />
+                  <Count count={blocked} what="hosts blocked for running tasks" />
                 </Link>
               </li>
             </>
@@ -66,7 +66,7 @@ export function Nav({ onAdd, className = '' }: { onAdd: () => void; className?: 
         </ul>
         <div className="mt-5 mb-1 flex items-center justify-between pr-1 pl-2">
           <h2 className="text-xs font-semibold tracking-wide text-muted uppercase">Projects</h2>
-          <IconButton label="Add a project" size="small" onClick={onAdd}>
+          <IconButton label="Add project" size="small" onClick={onAdd}>
             <Plus size={16} aria-hidden />
           </IconButton>
         </div>
@@ -94,15 +94,14 @@ function ProjectLink({ project, here }: { project: ApiProject; here: boolean }):
         <ProjectSign state={project.state} here={here} />
         <span className="min-w-0 grow truncate">{cleanLine(project.name)}</span>
         {here ? <span className="unseen">, open</span> : null}
-        <Count count={project.needYou} what="need you" />
+        <Count count={project.needYou} what="waiting for you" />
       </Link>
     </li>
   );
 }
 
 function ProjectSign({ state, here }: { state: ApiProject['state']; here: boolean }): ReactNode {
-  if (state === 'cloning')
-    return <LoaderCircle size={16} className="animate-spin text-info" aria-label="is being cloned" />;
+  if (state === 'cloning') return <LoaderCircle size={16} className="animate-spin text-info" aria-label="cloning" />;
   if (state !== 'ready') return <TriangleAlert size={16} className="text-bad" aria-label={state} />;
   return <Box size={16} aria-hidden className={here ? 'text-accent' : 'text-muted'} />;
 }

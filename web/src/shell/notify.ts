@@ -1,6 +1,6 @@
-// web/src/shell/notify.ts: tells somebody who looks elsewhere that a task needs him, is ready or has failed. Never about progress,
-// never while the window has the focus, and several at once are one.
-// Invariant: words of an agent are cleaned and cut before the system shows them.
+// web/src/shell/notify.ts: system notifications for tasks that need the user, are ready or have failed. None for progress, none
+// while the window has focus; several at once become one.
+// Invariant: text from an agent is sanitized and shortened before the system shows it.
 import { useEffect, useRef } from 'react';
 import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { usePreference, writePreference } from '../look/preferences.ts';
@@ -10,34 +10,33 @@ import { stateWord } from '../ui/state-badge.tsx';
 const TOGETHER_MS = 10_000;
 const LONGEST = 240;
 
-type Notifying = 'on' | 'off' | 'unknown' | 'impossible';
+type NotificationState = 'on' | 'off' | 'unknown' | 'impossible';
 
-export function useNotifying(): Notifying {
+export function useNotificationState(): NotificationState {
   const [wanted] = usePreference<boolean | null>('notify', null);
   if (!('Notification' in globalThis) || Notification.permission === 'denied') return 'impossible';
   if (wanted === null || Notification.permission !== 'granted') return 'unknown';
   return wanted ? 'on' : 'off';
 }
 
-/** Asks the browser for the permission; only ever after somebody pressed a button. */
-export async function askToNotify(): Promise<boolean> {
+/** Asks the browser for permission. Call it only from a click. */
+export async function requestNotifications(): Promise<boolean> {
   const granted = (await Notification.requestPermission()) === 'granted';
   writePreference('notify', granted);
   return granted;
 }
 
-/** What became of interest between two states of the list. */
-export function newlyOfInterest(before: ReadonlyMap<string, string>, tasks: readonly ApiTask[]): readonly ApiTask[] {
+/** Agent tasks that have newly entered a state that needs attention. */
+export function tasksToAnnounce(before: ReadonlyMap<string, string>, tasks: readonly ApiTask[]): readonly ApiTask[] {
   return tasks.filter(({ id, group, state, kind }) => {
     const was = before.get(id);
     return kind === 'agent' && was !== undefined && was !== state && (group === 'needs-you' || group === 'look');
   });
 }
 
-/** `news`: what has become of interest since the last time. */
 export function useNotifications(news: readonly ApiTask[]): void {
-  const notifying = useNotifying();
-  // Each once, as it is now: a task may need somebody and be ready a moment later.
+  const notifying = useNotificationState();
+  // One entry per task with its latest state: a task may need the user and be ready a moment later.
   const waiting = useRef(new Map<string, ApiTask>());
   const lastAt = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -60,7 +59,7 @@ function show(tasks: readonly ApiTask[]): void {
   const title =
     tasks.length === 1
       ? `${stateWord(first.state)}: ${cleanLine(first.title, 80)}`
-      : `${tasks.length} tasks wait for you`;
+      : `${tasks.length} tasks need attention`;
   const body = tasks.map((task) => cleanLine(tasks.length === 1 ? (task.reason ?? '') : task.title, 80)).join('\n');
   const notification = new Notification(title, { body: body.slice(0, LONGEST), tag: 'ags' });
   notification.addEventListener('click', () => {

@@ -1,4 +1,4 @@
-// web/src/shell/shell.tsx: the frame around every page: navigation, search, who waits, what was lost.
+// web/src/shell/shell.tsx: the frame of every page: navigation, search, connection state and global shortcuts.
 import { Outlet, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -15,18 +15,18 @@ import { Announcer } from './announcer.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
 import { Nav } from './nav.tsx';
 import { TopBar } from './top-bar.tsx';
-import { useHere } from './current.ts';
+import { useCurrent } from './current.ts';
 
-type Over = 'palette' | 'keys' | 'add-project' | null;
+type Overlay = 'palette' | 'keys' | 'add-project' | null;
 
 export function Shell(): ReactNode {
-  const [over, setOver] = useState<Over>(null);
-  const close = (): void => setOver(null);
+  const [overlay, setOverlay] = useState<Overlay>(null);
+  const close = (): void => setOverlay(null);
   useKeyboard();
-  useAction('palette', () => setOver('palette'));
-  useAction('keys', () => setOver('keys'));
-  useAction('add-project', () => setOver('add-project'));
-  useGoing();
+  useAction('palette', () => setOverlay('palette'));
+  useAction('keys', () => setOverlay('keys'));
+  useAction('add-project', () => setOverlay('add-project'));
+  useNavigationActions();
   return (
     <Toasts>
       <a
@@ -36,8 +36,8 @@ export function Shell(): ReactNode {
         Skip to content
       </a>
       <div className="grid h-dvh grid-rows-[auto_auto_minmax(0,1fr)] md:grid-cols-[14rem_minmax(0,1fr)]">
-        <Nav onAdd={() => setOver('add-project')} className="hidden md:row-span-3 md:flex" />
-        <TopBar onAdd={() => setOver('add-project')} />
+        <Nav onAdd={() => setOverlay('add-project')} className="hidden md:row-span-3 md:flex" />
+        <TopBar onAdd={() => setOverlay('add-project')} />
         <ConnectionBanner />
         <main
           id="content"
@@ -47,18 +47,18 @@ export function Shell(): ReactNode {
           <Outlet />
         </main>
       </div>
-      {over === 'palette' ? <Palette onClose={close} /> : null}
-      {over === 'keys' ? <ShortcutSheet onClose={close} /> : null}
-      <AddProject open={over === 'add-project'} onClose={close} />
+      {overlay === 'palette' ? <Palette onClose={close} /> : null}
+      {overlay === 'keys' ? <ShortcutSheet onClose={close} /> : null}
+      <AddProject open={overlay === 'add-project'} onClose={close} />
       <Announcer />
     </Toasts>
   );
 }
 
-/** The actions that lead somewhere. */
-function useGoing(): void {
+/** Shortcuts that work on every page. */
+function useNavigationActions(): void {
   const navigate = useNavigate();
-  const { project, task } = useHere();
+  const { project, task } = useCurrent();
   const { data } = useTasks();
   const [, setTheme] = useTheme();
   const shown = useShownTheme();

@@ -1,4 +1,4 @@
-// web/src/shell/top-bar.tsx: where one is, the search, and who waits.
+// web/src/shell/top-bar.tsx: the current project, the search, and the tasks that need the user.
 import { Dialog } from '@base-ui/react/dialog';
 import { useNavigate } from '@tanstack/react-router';
 import { Bell, BellRing, Menu as MenuSign, Search } from 'lucide-react';
@@ -8,15 +8,16 @@ import { runAction } from '../actions/registry.ts';
 import { Keys } from '../actions/keys.tsx';
 import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
+import { plural } from '../text/format.ts';
 import { IconButton } from '../ui/button.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
-import { say } from '../ui/toasts.tsx';
-import { useHereProject } from './current.ts';
+import { showToast } from '../ui/toasts.tsx';
+import { useCurrentProject } from './current.ts';
 import { Nav } from './nav.tsx';
-import { askToNotify, useNotifying } from './notify.ts';
+import { requestNotifications, useNotificationState } from './notify.ts';
 
 export function TopBar({ onAdd }: { onAdd: () => void }): ReactNode {
-  const project = useHereProject();
+  const project = useCurrentProject();
   const [open, setOpen] = useState(false);
   return (
     <header className="flex h-12 items-center gap-2 border-b border-line px-3 md:col-start-2 md:px-4">
@@ -54,17 +55,17 @@ export function TopBar({ onAdd }: { onAdd: () => void }): ReactNode {
       <IconButton label="Search or run a command" className="lg:hidden" onClick={() => runAction('palette')}>
         <Search size={18} aria-hidden />
       </IconButton>
-      <WhoWaits />
+      <WaitingTasks />
     </header>
   );
 }
 
-function WhoWaits(): ReactNode {
+function WaitingTasks(): ReactNode {
   const navigate = useNavigate();
   const { data } = useTasks();
-  const notifying = useNotifying();
+  const notifying = useNotificationState();
   const waiting = (data?.tasks ?? []).filter(({ group }) => group === 'needs-you');
-  const label = waiting.length === 0 ? 'Nobody needs you' : `${waiting.length} need you`;
+  const label = waiting.length === 0 ? 'No task needs you' : `${plural(waiting.length, 'task')} waiting for you`;
   return (
     <Menu
       trigger={
@@ -94,16 +95,14 @@ function WhoWaits(): ReactNode {
         <MenuItem
           icon={<BellRing size={16} aria-hidden />}
           onPick={() =>
-            void askToNotify().then((on) =>
-              say(
-                on
-                  ? 'You will be told when a task needs you and this window is not in front.'
-                  : 'The browser does not allow it.',
+            void requestNotifications().then((on) =>
+              showToast(
+                on ? 'Notifications are on.' : 'The browser blocks notifications. Allow them in its site settings.',
               ),
             )
           }
         >
-          Notify me
+          Turn on notifications
         </MenuItem>
       ) : null}
     </Menu>

@@ -1,14 +1,13 @@
-// web/src/task/ask-card.tsx: a host that an agent wants and no rule allows. Says what allowing it means; ends in no by itself.
+// web/src/task/ask-card.tsx: a host that no rule allows, with buttons to allow or block it. Unanswered requests are denied.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Ban, CircleHelp } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
-import { ruleOf } from '../network/rule-of.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { useNow } from '../ui/now.ts';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 
 export interface HostAsk {
   readonly host: string;
@@ -16,7 +15,7 @@ export interface HostAsk {
   readonly tries: number;
   readonly program: string | null;
   readonly reason: string;
-  /** It waits for an answer until then; null: it was refused already. */
+  /** When the request is denied without an answer; null: it was denied already. */
   readonly untilMs: number | null;
 }
 
@@ -43,14 +42,14 @@ export function AskCard({
       <p className="flex items-start gap-2">
         <Sign size={16} aria-hidden className={`mt-0.5 shrink-0 ${waits ? 'text-warn' : 'text-bad'}`} />
         <span className="min-w-0 wrap-anywhere">
-          <span className={`font-medium ${waits ? 'text-warn' : 'text-bad'}`}>{waits ? 'Asks for' : 'Blocked'}</span>{' '}
+          <span className={`font-medium ${waits ? 'text-warn' : 'text-bad'}`}>{waits ? 'Asking for' : 'Blocked'}</span>{' '}
           <span className="font-mono text-sm font-medium">{where}</span>
           {ask.tries > 1 ? <span className="tabular text-muted"> ×{ask.tries}</span> : null}
         </span>
       </p>
       <p className="mt-1 pl-6 text-sm wrap-anywhere text-muted">
         {sentence([
-          ask.program === null ? '' : `wanted by ${cleanLine(ask.program, 80)}`,
+          ask.program === null ? '' : `requested by ${cleanLine(ask.program, 80)}`,
           waits ? '' : cleanLine(ask.reason, 200),
         ])}
         Allowing it lets the agent send data there.
@@ -62,6 +61,13 @@ export function AskCard({
     </div>
   );
 }
+
+/** The rule for a host. Port 0 means that only its name was looked up: the rule then covers the default port. */
+export function ruleOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  return port === 443 || port === 0 ? host : `${host}:${port}`;
+}
+
+export const retryMessage = (host: string): string => `${host} is allowed now. Retry the step that needed it.`;
 
 function sentence(parts: readonly string[]): string {
   const words = parts
@@ -101,7 +107,7 @@ export function HostButtons({
         disabled={change.isPending}
         onClick={() => change.mutate({ action: 'allow', rule, scope: 'project' })}
       >
-        Always
+        Always allow
       </Button>
       <Button
         size="small"
@@ -121,15 +127,15 @@ export function useRuleChange(task: string, onRetry?: (host: string) => void) {
       api.changeRule({ task }, change),
     onSuccess: async ({ text }, { action, rule }) => {
       const again = { label: 'Tell the agent to retry', do: () => onRetry?.(rule) };
-      say(cleanLine(text), action === 'allow' && onRetry !== undefined ? { action: again } : {});
+      showToast(cleanLine(text), action === 'allow' && onRetry !== undefined ? { action: again } : {});
       await client.invalidateQueries({ queryKey: keys.task(task) });
       await client.invalidateQueries({ queryKey: ['network'] });
     },
-    onError: (error) => sayFailure(error, 'The rule was not changed'),
+    onError: (error) => showFailure(error, 'The rule was not changed'),
   });
 }
 
 function Countdown({ untilMs }: { untilMs: number }): ReactNode {
   const seconds = Math.max(0, Math.ceil((untilMs - useNow()) / 1000));
-  return <span className="tabular text-sm text-warn">Blocked in {seconds}s if nobody answers</span>;
+  return <span className="tabular text-sm text-warn">Blocked in {seconds} s unless you answer</span>;
 }

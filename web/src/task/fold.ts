@@ -1,20 +1,23 @@
-// web/src/task/fold.ts: from events, one after the other, to the items of a timeline: a tool and its end are one item, reads in a row
-// are one line, preparations are one section.
-// Invariant: an item that changes becomes a new object, so that only it is drawn again. Texts stay as they came: items clean them.
+// web/src/task/fold.ts: folds events into timeline items: a tool and its result are one item, consecutive reads are one line,
+// preparation steps are one section.
+// Invariant: a changed item is a new object, so that only it redraws. Texts are stored as received; components sanitize them.
 import type { Action } from '../../../src/protocol/agent-event.ts';
-import type { ApiEvent } from '../../../src/protocol/api/api.ts';
+import { readEvent, type EventReaders, type SeenEvent } from '../../../src/protocol/event.ts';
 import type { Item, ItemOf, Tool } from './item.ts';
 
 export interface Fold {
   readonly items: readonly Item[];
-  push(event: ApiEvent): void;
+  push(event: SeenEvent): void;
 }
 
-/** Without the place, which every item gets in the same way. */
+/** An item without its position, which add() sets. */
 type Fresh = Item extends infer One ? (One extends Item ? Omit<One, 'key' | 'atMs' | 'turn'> : never) : never;
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** The timeline does not show it. */
+const hidden = (): void => undefined;
 
 export function createFold(): Fold {
   const items: Item[] = [];
@@ -24,9 +27,9 @@ export function createFold(): Fold {
   let preparing: number | null = null;
   let question: number | null = null;
 
-  function add(event: ApiEvent, item: Fresh): number {
+  function add(event: SeenEvent, item: Fresh): number {
     const before = items.at(-1)?.key ?? 0;
-    // One event may make two items.
+    // One event may create two items; each needs its own key.
     const key = before >= event.seq ? before + 0.25 : event.seq;
     items.push({ ...item, key, atMs: Date.parse(event.at), turn });
     return items.length - 1;
@@ -39,14 +42,14 @@ export function createFold(): Fold {
     const item = items[at];
     if (item?.kind === kind) items[at] = { ...item, ...to(item as ItemOf<Kind>) };
   }
-  function prepare(event: ApiEvent, step: string | null, line: string | null): void {
+  function prepare(event: SeenEvent, step: string | null, line: string | null): void {
     preparing ??= add(event, { kind: 'prepare', steps: [], printed: [], endMs: null, failed: false });
     change(preparing, 'prepare', ({ steps, printed }) => ({
       steps: step === null ? steps : withStep(steps, step, Date.parse(event.at)),
       printed: line === null ? printed : [...printed, line].slice(-500),
     }));
   }
-  function endPreparing(event: ApiEvent, failed: boolean): void {
+  function endPreparing(event: SeenEvent, failed: boolean): void {
     if (preparing !== null) change(preparing, 'prepare', () => ({ endMs: Date.parse(event.at), failed }));
     preparing = null;
   }
@@ -55,11 +58,11 @@ export function createFold(): Fold {
     question = null;
   }
 
-  function startTool(event: ApiEvent): void {
-    const action = event['action'] as Action;
+  function startTool(event: Extract<SeenEvent, { type: 'tool.started' }>): void {
+    const { action } = event;
     const tool: Tool = {
-      id: text(event['id']),
-      tool: text(event['tool']),
+      id: text(event.id),
+      tool: text(event.tool),
       action,
       atMs: Date.parse(event.at),
       end: null,
@@ -71,18 +74,18 @@ export function createFold(): Fold {
       running.set(tool.id, items.length - 1);
     } else running.set(tool.id, add(event, kind === 'explore' ? { kind, tools: [tool] } : { kind, tool }));
   }
-  function endTool(event: ApiEvent): void {
-    const id = text(event['id']);
+  function endTool(event: Extract<SeenEvent, { type: 'tool.finished' }>): void {
+    const id = text(event.id);
     const at = running.get(id);
     if (at === undefined) return;
     running.delete(id);
     const ended = (tool: Tool): Tool => ({
       ...tool,
       end: {
-        outcome: event['outcome'] as 'done' | 'failed' | 'refused',
-        exitCode: typeof event['exitCode'] === 'number' ? event['exitCode'] : null,
-        output: text(event['output']),
-        tookMs: typeof event['durationMs'] === 'number' ? event['durationMs'] : Date.parse(event.at) - tool.atMs,
+        outcome: event.outcome,
+        exitCode: typeof event.exitCode === 'number' ? event.exitCode : null,
+        output: text(event.output),
+        tookMs: typeof event.durationMs === 'number' ? event.durationMs : Date.parse(event.at) - tool.atMs,
       },
     });
     const item = items[at];
@@ -91,17 +94,17 @@ export function createFold(): Fold {
     else if (item?.kind === 'command' || item?.kind === 'edit' || item?.kind === 'other')
       items[at] = { ...item, tool: ended(item.tool) };
   }
-  function network(event: ApiEvent, asked: boolean): void {
-    const [host, port] = [text(event['host']), number(event['port'])];
+  function network(event: Extract<SeenEvent, { type: 'network.denied' | 'network.asked' }>, asked: boolean): void {
+    const [host, port] = [text(event.host), number(event.port)];
     const key = `${host}:${port}`;
-    const reason = text(event['reason']);
-    const program = typeof event['program'] === 'string' ? event['program'] : null;
+    const reason = event.type === 'network.denied' ? event.reason : '';
+    const program = event.program ?? null;
     const known = hosts.get(key);
     if (known === undefined)
       hosts.set(key, add(event, { kind: 'network', host, port, tries: 1, asked, reason, program }));
     else
       change(known, 'network', (old) => ({
-        // The refusal of what was asked about is no further try.
+        // Denying an asked request is not another attempt.
         tries: old.asked && !asked ? old.tries : old.tries + 1,
         asked,
         reason: reason === '' ? old.reason : reason,
@@ -109,99 +112,109 @@ export function createFold(): Fold {
       }));
   }
 
-  const READ: Readonly<Record<string, (event: ApiEvent) => void>> = {
+  const READ: EventReaders<void, SeenEvent> = {
     'run.queued': (e) => {
-      if (text(e['goal']) !== '') add(e, { kind: 'goal', text: text(e['goal']) });
+      if (text(e.goal) !== '') add(e, { kind: 'goal', text: text(e.goal) });
       prepare(e, 'Queued', null);
     },
-    'run.waiting': (e) => prepare(e, `${WAITS}${text(e['why'])}`, null),
-    'run.prepared': (e) => prepare(e, text(e['text']), null),
-    'run.printed': (e) => prepare(e, null, text(e['text'])),
-    'run.noticed': (e) => void add(e, { kind: 'note', tone: 'warn', text: text(e['text']) }),
+    'run.moved': hidden,
+    'run.waiting': (e) => prepare(e, `${WAITS}${text(e.why)}`, null),
+    'run.prepared': (e) => prepare(e, text(e.text), null),
+    'run.printed': (e) => prepare(e, null, text(e.text)),
+    'run.noticed': (e) => void add(e, { kind: 'note', tone: 'warn', text: text(e.text) }),
     'run.started': (e) => {
       endPreparing(e, false);
-      turn = number(e['turn']) || turn;
+      turn = number(e.turn) || turn;
       hosts.clear();
-      const version = text(e['version']);
+      const version = text(e.version);
       add(e, {
         kind: 'started',
-        who: `${text(e['title'])}${version === '' ? '' : ` ${version}`}`,
-        sandbox: text(e['sandbox']),
+        who: `${text(e.title)}${version === '' ? '' : ` ${version}`}`,
+        sandbox: text(e.sandbox),
       });
-      const prompt = text(e['prompt']);
+      const prompt = text(e.prompt);
       const said = items.some((item) => item.kind === 'message' && item.text === prompt);
       if (prompt !== '' && !said) add(e, { kind: 'message', text: prompt });
     },
+    'run.imported': hidden,
+    'turn.ended': hidden,
     'message.sent': (e) => {
       answered();
-      add(e, { kind: 'message', text: text(e['text']) });
+      add(e, { kind: 'message', text: text(e.text) });
     },
-    'agent.said': (e) => void add(e, { kind: 'said', text: text(e['text']) }),
-    'agent.thought': (e) => void add(e, { kind: 'thought', text: text(e['text']) }),
-    'agent.waited': (e) => void add(e, { kind: 'note', tone: 'warn', text: `Waits for its model: ${text(e['why'])}` }),
+    'agent.started': hidden,
+    'agent.used': hidden,
+    'agent.finished': hidden,
+    'agent.said': (e) => void add(e, { kind: 'said', text: text(e.text) }),
+    'agent.thought': (e) => void add(e, { kind: 'thought', text: text(e.text) }),
+    'agent.waited': (e) => void add(e, { kind: 'note', tone: 'warn', text: `Waiting for the model: ${text(e.why)}` }),
     'agent.asked': (e) => {
       answered();
-      const choices = Array.isArray(e['choices']) ? e['choices'].filter((one) => typeof one === 'string') : [];
-      question = add(e, { kind: 'question', question: text(e['question']), choices, open: true });
+      question = add(e, { kind: 'question', question: text(e.question), choices: e.choices ?? [], open: true });
     },
     'agent.printed': (e) => {
       const last = items.at(-1);
       if (last?.kind === 'printed')
-        change(items.length - 1, 'printed', ({ lines }) => ({ lines: [...lines, text(e['text'])].slice(-1000) }));
-      else add(e, { kind: 'printed', lines: [text(e['text'])] });
+        change(items.length - 1, 'printed', ({ lines }) => ({ lines: [...lines, text(e.text)].slice(-1000) }));
+      else add(e, { kind: 'printed', lines: [text(e.text)] });
     },
     'tool.started': startTool,
     'tool.finished': endTool,
     'hook.decided': (e) => {
-      if (e['verdict'] === 'allowed') return;
+      if (e.verdict === 'allowed') return;
       add(e, {
         kind: 'hook',
-        hook: text(e['hook']),
-        point: text(e['point']),
-        tool: text(e['tool']),
-        reason: text(e['reason']),
-        broken: e['verdict'] === 'failed',
+        hook: text(e.hook),
+        point: text(e.point),
+        tool: text(e.tool),
+        reason: text(e.reason),
+        broken: e.verdict === 'failed',
       });
     },
     'network.denied': (e) => network(e, false),
     'network.asked': (e) => network(e, true),
-    'network.limit-reached': (e) => void add(e, { kind: 'note', tone: 'bad', text: `Network: ${text(e['reason'])}` }),
+    'network.limit-reached': (e) => void add(e, { kind: 'note', tone: 'bad', text: `Network: ${text(e.reason)}` }),
     'service.seeding': (e) => {
-      // Services start beside the agent: when it is at work already, this is no preparation of it.
-      const words = `Service ${text(e['service'])}: filled for the first time`;
+      // Services start in parallel with the agent, so seeding can begin after preparation has ended.
+      const words = `Service ${text(e.service)}: loading seed data`;
       if (preparing === null) add(e, { kind: 'note', tone: 'plain', text: words });
       else prepare(e, words, null);
     },
-    'service.failed': (e) => void add(e, { kind: 'note', tone: 'bad', text: text(e['why']) }),
+    'service.healthy': hidden,
+    'service.failed': (e) => void add(e, { kind: 'note', tone: 'bad', text: text(e.why) }),
+    'merge.done': hidden,
+    'merge.undone': hidden,
+    'review.taken': hidden,
+    'review.dropped': hidden,
     'changes.captured': (e) =>
       void add(e, {
         kind: 'captured',
-        files: number(e['files']),
-        added: number(e['added']),
-        removed: number(e['removed']),
-        branch: text(e['branch']),
+        files: number(e.files),
+        added: number(e.added),
+        removed: number(e.removed),
+        branch: text(e.branch),
       }),
     'run.ended': (e) => {
-      endPreparing(e, e['state'] === 'failed');
+      endPreparing(e, e.state === 'failed');
       answered();
-      add(e, { kind: 'ended', state: text(e['state']), reason: text(e['reason']) });
+      add(e, { kind: 'ended', state: text(e.state), reason: text(e.reason) });
     },
     'events.lost': (e) =>
-      void add(e, { kind: 'note', tone: 'warn', text: `${number(e['count'])} events were left out: the log is full.` }),
+      void add(e, { kind: 'note', tone: 'warn', text: `${number(e.count)} events were dropped: the log is full.` }),
   };
-  return { items, push: (event) => (Object.hasOwn(READ, event.type) ? READ[event.type]?.(event) : undefined) };
+  return { items, push: (event) => readEvent(READ, event) };
 }
 
 type Steps = ItemOf<'prepare'>['steps'];
 
-/** Of several reasons to wait, one after the other, the last one counts. */
+/** Keeps only the last of consecutive reasons for waiting. */
 function withStep(steps: Steps, text: string, atMs: number): Steps {
   const last = steps.at(-1);
   const waits = text.startsWith(WAITS) && last?.text.startsWith(WAITS) === true;
   return waits ? [...steps.slice(0, -1), { ...last, text }] : [...steps, { text, atMs }];
 }
 
-const WAITS = 'Waits: ';
+const WAITS = 'Waiting: ';
 
 const KINDS: Readonly<Record<Action['kind'], 'explore' | 'command' | 'edit' | 'other'>> = {
   read: 'explore',

@@ -1,6 +1,6 @@
-// web/src/task/header.tsx: which task this is, how it stands, and what can be done with it.
-import { Link, useNavigate } from '@tanstack/react-router';
-import { ArrowLeft, Ellipsis, GitFork, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
+// web/src/task/header.tsx: the title, state and actions of a task.
+import { useNavigate } from '@tanstack/react-router';
+import { Ellipsis, GitFork, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
@@ -8,11 +8,11 @@ import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
-import { Button, IconButton, LinkButton } from '../ui/button.tsx';
+import { BackLink, Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Cost, Elapsed } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { useTaskActions } from '../tasks/task-actions.tsx';
 import { SandboxChip } from './sandbox-chip.tsx';
 
@@ -29,10 +29,10 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
   const undo = useMutation({
     mutationFn: async () => api.undo(task.id),
     onSuccess: async ({ text }) => {
-      say(cleanLine(text));
+      showToast(cleanLine(text));
       await client.invalidateQueries({ queryKey: keys.task(task.id) });
     },
-    onError: (error) => sayFailure(error, 'The merge was not taken back'),
+    onError: (error) => showFailure(error, 'Undo failed'),
   });
   useAction('stop', () => actions.stop([task]), can('stop'));
   useAction('restart', () => actions.restart([task]), can('restart'));
@@ -43,14 +43,9 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
       <div className="flex flex-wrap items-start gap-x-4 gap-y-2">
         <div className="min-w-0 grow basis-80">
           <p className="mb-1 text-sm">
-            <Link
-              to="/p/$project"
-              params={{ project: task.project }}
-              search={{}}
-              className="inline-flex h-6 items-center gap-1 text-muted hover:text-text hover:underline"
-            >
-              <ArrowLeft size={14} aria-hidden /> Tasks
-            </Link>
+            <BackLink to="/p/$project" params={{ project: task.project }} search={{}}>
+              Tasks
+            </BackLink>
           </p>
           <h1 className="line-clamp-2 text-xl font-semibold wrap-anywhere">{cleanLine(task.title, 200)}</h1>
           <p className="mt-1 flex flex-wrap items-center gap-x-3 gap-y-1 text-sm text-muted">
@@ -92,7 +87,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
             </Button>
           ) : null}
           {can('continue') && task.state !== 'ready' && task.state !== 'merged' ? (
-            <Button onClick={() => actions.goOn(task)}>Continue</Button>
+            <Button onClick={() => actions.continueTask(task)}>Continue</Button>
           ) : null}
           {can('restart') && (task.state === 'failed' || task.state === 'stopped' || task.state === 'interrupted') ? (
             <Button onClick={() => actions.restart([task])}>
@@ -101,7 +96,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
           ) : null}
           <Menu
             trigger={
-              <IconButton label="More" look="plain">
+              <IconButton label="More actions" look="plain">
                 <Ellipsis size={16} aria-hidden />
               </IconButton>
             }
@@ -111,7 +106,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
               disabled={!can('restart')}
               onPick={() => actions.restart([task])}
             >
-              Restart from a clean sandbox
+              Restart in a clean sandbox
             </MenuItem>
             <MenuItem
               icon={<GitFork size={16} aria-hidden />}
@@ -121,7 +116,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
               Fork…
             </MenuItem>
             <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={() => undo.mutate()}>
-              Take back the merge
+              Undo merge
             </MenuItem>
             <MenuItem
               icon={<Trash2 size={16} aria-hidden />}

@@ -1,4 +1,4 @@
-// web/src/task/item.ts: what a timeline is made of.
+// web/src/task/item.ts: the item types of a timeline, and its filters.
 import type { Action } from '../../../src/protocol/agent-event.ts';
 
 export interface Tool {
@@ -6,7 +6,7 @@ export interface Tool {
   readonly tool: string;
   readonly action: Action;
   readonly atMs: number;
-  /** null: it goes on. */
+  /** null while the tool runs. */
   readonly end: {
     readonly outcome: 'done' | 'failed' | 'refused';
     readonly exitCode: number | null;
@@ -16,7 +16,7 @@ export interface Tool {
 }
 
 interface Placed {
-  /** From the number of its first event: the same for as long as the item is there. */
+  /** Derived from the sequence number of the first event, so it never changes. */
   readonly key: number;
   readonly atMs: number;
   readonly turn: number;

@@ -1,4 +1,4 @@
-// web/src/task/items.tsx: one item of the timeline, whatever its kind.
+// web/src/task/items.tsx: draws one timeline item.
 import {
   Brain,
   CircleCheck,
@@ -17,14 +17,14 @@ import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { clean, cleanLine } from '../text/clean.ts';
 import { clock, plural, took } from '../text/format.ts';
-import { Words } from '../text/markdown.tsx';
+import { AgentText } from '../text/markdown.tsx';
 import { Button } from '../ui/button.tsx';
 import { DiffStat } from '../ui/figures.tsx';
 import { stateWord } from '../ui/state-badge.tsx';
-import { AskCard } from './ask-card.tsx';
+import { AskCard, retryMessage } from './ask-card.tsx';
 import type { Item, ItemOf } from './item.ts';
 import { Output } from './output.tsx';
-import { CommandItem, EditItem, ExploreItem, Folding, OtherItem } from './tool-items.tsx';
+import { CommandItem, EditItem, ExploreItem, Collapsible, OtherItem } from './tool-items.tsx';
 
 export interface ItemContext {
   readonly task: string;
@@ -59,7 +59,7 @@ function Body({ item, context }: { item: Item; context: ItemContext }): ReactNod
   switch (item.kind) {
     case 'goal':
     case 'message':
-      return <Human item={item} />;
+      return <UserMessage item={item} />;
     case 'prepare':
       return <Prepare item={item} />;
     case 'started':
@@ -71,7 +71,7 @@ function Body({ item, context }: { item: Item; context: ItemContext }): ReactNod
     case 'said':
       return (
         <div className="py-1">
-          <Words text={item.text} />
+          <AgentText text={item.text} />
         </div>
       );
     case 'thought':
@@ -132,7 +132,7 @@ function Line({
   );
 }
 
-function Human({ item }: { item: ItemOf<'goal' | 'message'> }): ReactNode {
+function UserMessage({ item }: { item: ItemOf<'goal' | 'message'> }): ReactNode {
   const [all, setAll] = useState(false);
   const words = clean(item.text);
   const lines = words.split('\n');
@@ -146,7 +146,7 @@ function Human({ item }: { item: ItemOf<'goal' | 'message'> }): ReactNode {
       <p className="whitespace-pre-wrap wrap-anywhere">{(long && !all ? lines.slice(0, 12) : lines).join('\n')}</p>
       {long ? (
         <Button look="quiet" size="small" aria-expanded={all} onClick={() => setAll(!all)} className="mt-1 -ml-2">
-          {all ? 'Fold' : `Show ${lines.length - 12} more lines`}
+          {all ? 'Show less' : `Show ${lines.length - 12} more lines`}
         </Button>
       ) : null}
     </div>
@@ -157,17 +157,13 @@ function Prepare({ item }: { item: ItemOf<'prepare'> }): ReactNode {
   const [open, setOpen] = useState<boolean | null>(null);
   const shown = open ?? (item.failed || item.endMs === null);
   return (
-    <Folding
+    <Collapsible
       icon={<Hammer size={16} aria-hidden />}
       open={shown}
       onToggle={() => setOpen(!shown)}
       head={
         <span className={item.failed ? 'text-bad' : 'text-muted'}>
-          {item.endMs === null
-            ? 'Preparing the sandbox'
-            : item.failed
-              ? 'The sandbox could not be prepared'
-              : 'Sandbox prepared'}
+          {item.endMs === null ? 'Preparing the sandbox' : item.failed ? 'Sandbox set-up failed' : 'Sandbox prepared'}
         </span>
       }
       end={
@@ -186,17 +182,15 @@ function Prepare({ item }: { item: ItemOf<'prepare'> }): ReactNode {
           </li>
         ))}
       </ol>
-      {item.printed.length === 0 ? null : (
-        <Output text={item.printed.join('')} few={20} label="What the preparation printed" />
-      )}
-    </Folding>
+      {item.printed.length === 0 ? null : <Output text={item.printed.join('')} few={20} label="Set-up output" />}
+    </Collapsible>
   );
 }
 
 function Thought({ item }: { item: ItemOf<'thought'> }): ReactNode {
   const [open, setOpen] = useState(false);
   return (
-    <Folding
+    <Collapsible
       icon={<Brain size={16} aria-hidden />}
       open={open}
       onToggle={() => setOpen(!open)}
@@ -207,9 +201,9 @@ function Thought({ item }: { item: ItemOf<'thought'> }): ReactNode {
       }
     >
       <div className="text-muted">
-        <Words text={item.text} />
+        <AgentText text={item.text} />
       </div>
-    </Folding>
+    </Collapsible>
   );
 }
 
@@ -217,13 +211,13 @@ function Question({ item, context }: { item: ItemOf<'question'>; context: ItemCo
   return (
     <div
       role="group"
-      aria-label="Question of the agent"
+      aria-label="Question from the agent"
       className={`my-1 max-w-[84ch] rounded-lg border p-3 ${item.open ? 'border-warn bg-warn-bg' : 'border-line'}`}
     >
       <p className={`mb-1 text-xs font-medium ${item.open ? 'text-warn' : 'text-muted'}`}>
         {item.open ? 'The agent asks' : 'The agent asked'}
       </p>
-      <Words text={item.question} />
+      <AgentText text={item.question} />
       {item.open && context.send !== null ? (
         <div className="mt-2 flex flex-wrap items-center gap-2">
           {item.choices.map((choice) => (
@@ -232,7 +226,7 @@ function Question({ item, context }: { item: ItemOf<'question'>; context: ItemCo
             </Button>
           ))}
           <span className="text-sm text-muted">
-            {item.choices.length > 0 ? 'or answer in the box below' : 'Answer in the box below.'}
+            {item.choices.length > 0 ? 'or answer in the field below' : 'Answer in the field below.'}
           </span>
         </div>
       ) : null}
@@ -249,7 +243,7 @@ function Network({ item, context }: { item: ItemOf<'network'>; context: ItemCont
         ask={{ ...item, program: item.program ?? waiting?.program ?? null, untilMs: waiting?.untilMs ?? null }}
         task={context.task}
         live={context.live}
-        onRetry={send === null ? undefined : (host) => send(`${host} is allowed now. Try again what needed it.`)}
+        onRetry={send === null ? undefined : (host) => send(retryMessage(host))}
       />
     </div>
   );
@@ -261,7 +255,7 @@ function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
       <p className="flex items-start gap-2 text-bad">
         <OctagonX size={16} aria-hidden className="mt-0.5 shrink-0" />
         <span className="min-w-0 wrap-anywhere">
-          <span className="font-medium">{item.broken ? 'Refused, because a hook failed' : 'Refused by a hook'}</span>
+          <span className="font-medium">{item.broken ? 'Refused because a hook failed' : 'Refused by a hook'}</span>
           <span className="text-muted">
             {' '}
             {cleanLine(item.hook, 120)} ({cleanLine(item.point, 20)}
@@ -278,7 +272,7 @@ function Hook({ item }: { item: ItemOf<'hook'> }): ReactNode {
   );
 }
 
-/** The title says already who refused. */
+/** The card's title already names the hook. */
 function withoutPrefix(reason: string, hook: string): string {
   const prefix = `Refused by the hook ${hook}: `;
   return reason.startsWith(prefix) ? reason.slice(prefix.length) : reason;
@@ -289,7 +283,7 @@ function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {
   const reason = cleanLine(item.reason, 600);
   const words: Readonly<Record<string, string>> = {
     ready: 'Done, ready to review',
-    'no-changes': 'Done, nothing was changed',
+    'no-changes': 'Done, no changes',
     failed: 'Failed',
     stopped: 'Stopped',
   };
@@ -307,7 +301,7 @@ function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {
       }
       tone={bad ? 'text-bad' : item.state === 'ready' ? 'text-ok' : 'text-muted'}
     >
-      {/* "Stopped by you." says both. */}
+      {/* A reason such as "Stopped by you." already contains the word. */}
       {reason.startsWith(`${word} `) ? null : <span className="font-medium">{word}</span>}
       {reason === '' ? '' : reason.startsWith(`${word} `) ? reason : `: ${reason}`}
     </Line>

@@ -1,4 +1,4 @@
-// web/src/task/log-pane.tsx: everything that is known, line by line: searched, followed, copied, downloaded.
+// web/src/task/log-pane.tsx: all events of a task as text, with search and download.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { Download, FileDown, X } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
@@ -48,7 +48,7 @@ export default function LogPane({
   useLayoutEffect(() => {
     if (follow && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [follow, total, shown.length]);
-  // A log is for reading all of it.
+  // Unlike the timeline, the log loads all earlier events.
   useEffect(() => {
     if (state.more) void log?.readEarlier();
   }, [log, state.more, state.earlier]);
@@ -65,23 +65,23 @@ export default function LogPane({
       title="Logs"
       tools={
         <>
-          <SearchField label="Search in the logs" value={words} onChange={setWords} className="w-40" />
+          <SearchField label="Search logs" value={words} onChange={setWords} className="w-40" />
           <span className="tabular text-sm text-muted">{shown.length} lines</span>
-          <IconButton label="Download" onClick={download}>
+          <IconButton label="Download events" onClick={download}>
             <Download size={16} aria-hidden />
           </IconButton>
           {task.kind === 'agent' ? (
             <a
               href={`/api/tasks/${task.id}/log`}
               download={`${task.name}.log`}
-              title="Everything the agent printed, word for word"
-              aria-label="Download everything the agent printed, word for word"
+              title="Download raw agent output"
+              aria-label="Download raw agent output"
               className="flex size-8 items-center justify-center rounded-md text-muted hover:bg-raised hover:text-text"
             >
               <FileDown size={16} aria-hidden />
             </a>
           ) : null}
-          <IconButton label="Close the logs" onClick={onClose}>
+          <IconButton label="Close logs" onClick={onClose}>
             <X size={16} aria-hidden />
           </IconButton>
         </>
@@ -121,7 +121,7 @@ export default function LogPane({
   );
 }
 
-/** All that an event carries, as text. */
+/** All fields of an event as text. */
 function linesOf(event: ApiEvent): LogLine[] {
   const { seq, at, type, ...rest } = event;
   const when = clock(Date.parse(at), true);

@@ -1,12 +1,16 @@
-// web/src/task/message-box.tsx: words for the agent: now, when its turn is over, or as the start of another turn.
-import { SendHorizontal } from 'lucide-react';
+// web/src/task/message-box.tsx: sends messages to the agent and lists the queued ones.
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Clock, SendHorizontal } from 'lucide-react';
 import { useRef } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
+import { api } from '../api/client.ts';
+import { keys } from '../api/queries.ts';
 import { usePreference } from '../look/preferences.ts';
+import { clean, cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
-import { Waiting } from './waiting.tsx';
+import { showFailure, showToast } from '../ui/toasts.tsx';
 
 export function MessageBox({
   task,
@@ -26,17 +30,17 @@ export function MessageBox({
   };
   const when =
     task.state === 'needs-you'
-      ? 'The agent waits for your answer.'
+      ? 'The agent is waiting for your answer.'
       : task.live
-        ? 'The agent gets it as soon as it can take it.'
-        : 'The agent goes on with this, in the same sandbox.';
+        ? 'The agent receives it as soon as it can.'
+        : 'The agent continues with this message in the same sandbox.';
   const edit = (words: string): void => {
     setText(text.trim() === '' ? words : `${words}\n\n${text}`);
     box.current?.focus();
   };
   return (
     <>
-      <Waiting task={task} onEdit={edit} />
+      <QueuedMessages task={task} onEdit={edit} />
       <form
         aria-label="Message to the agent"
         className="border-t border-line p-3"
@@ -68,5 +72,47 @@ export function MessageBox({
         <p className="mt-1 px-1 text-xs text-muted">{when}</p>
       </form>
     </>
+  );
+}
+
+/** Messages that the agent has not read yet. The user can edit or withdraw them. */
+function QueuedMessages({ task, onEdit }: { task: ApiTaskDetail; onEdit: (text: string) => void }): ReactNode {
+  const client = useQueryClient();
+  const withdraw = useMutation({
+    mutationFn: async ({ id }: { id: string; edit: boolean }) => api.withdraw(task.id, id),
+    onSuccess: async ({ text }, { edit }) => {
+      if (text === null) showToast('Too late: the agent already has it');
+      else if (edit) onEdit(text);
+      else showToast('Message withdrawn', { about: 'The agent will not receive it.' });
+      await client.invalidateQueries({ queryKey: keys.task(task.id) });
+    },
+    onError: (error) => showFailure(error, 'The message was not withdrawn'),
+  });
+  if (task.waiting.length === 0) return null;
+  const when = task.live ? 'when the agent finishes its turn' : 'when the agent continues';
+  return (
+    <ul aria-label="Queued messages" className="max-h-40 overflow-y-auto border-t border-line bg-panel">
+      {task.waiting.map(({ id, text }) => (
+        <li key={id} className="flex items-start gap-2 border-b border-line px-4 py-2 last:border-b-0">
+          <Clock size={16} aria-hidden className="mt-0.5 shrink-0 text-muted" />
+          <span className="min-w-0 grow">
+            <span className="block text-xs text-muted">Delivered {when}</span>
+            <span className="line-clamp-3 whitespace-pre-wrap wrap-anywhere">{clean(text)}</span>
+          </span>
+          {[true, false].map((edit) => (
+            <Button
+              key={String(edit)}
+              size="small"
+              look="quiet"
+              aria-label={`${edit ? 'Edit' : 'Withdraw'}: ${cleanLine(text, 60)}`}
+              disabled={withdraw.isPending}
+              onClick={() => withdraw.mutate({ id, edit })}
+            >
+              {edit ? 'Edit' : 'Withdraw'}
+            </Button>
+          ))}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,4 +1,4 @@
-// web/src/task/output.tsx: what a command printed: the last lines at once, the rest when asked for, never all of a flood.
+// web/src/task/output.tsx: the output of a command: the last lines, more on request, and never more than a limit.
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { clean } from '../text/clean.ts';
@@ -18,11 +18,9 @@ export function Output({ text, few = FEW, label }: { text: string; few?: number;
       {left > 0 || all ? (
         <div className="border-b border-line px-2 py-0.5">
           <Button look="quiet" size="small" aria-expanded={all} onClick={() => setAll(!all)}>
-            {all ? 'Show the end only' : `Show ${left} more ${left === 1 ? 'line' : 'lines'}`}
+            {all ? 'Show only the end' : `Show ${left} more ${left === 1 ? 'line' : 'lines'}`}
           </Button>
-          {all && left > 0 ? (
-            <span className="text-xs text-muted">{left} lines before these are in the logs</span>
-          ) : null}
+          {all && left > 0 ? <span className="text-xs text-muted">{left} earlier lines are in the logs</span> : null}
         </div>
       ) : null}
       <pre

@@ -1,4 +1,4 @@
-// web/src/task/page.tsx: one task, live: what its agent does on the left, what came of it on the right.
+// web/src/task/page.tsx: the live page of one task: timeline on the left, results on the right.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useMemo, useRef } from 'react';
@@ -10,7 +10,7 @@ import { keys, useTask } from '../api/queries.ts';
 import type { EventLogState } from '../live/event-log.ts';
 import { TaskActionsProvider } from '../tasks/task-actions.tsx';
 import { Failure, Skeleton } from '../ui/states.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { TaskHeader } from './header.tsx';
 import type { Panel } from './header.tsx';
 import { FILTERS } from './item.ts';
@@ -34,7 +34,7 @@ export function TaskPage(): ReactNode {
         {error === null ? (
           <Skeleton label="Loading the task" />
         ) : (
-          <Failure error={error} retry={() => void refetch()} title="This task cannot be shown" />
+          <Failure error={error} retry={() => void refetch()} title="Cannot show this task" />
         )}
       </>
     );
@@ -51,14 +51,14 @@ function Open({ task }: { task: ApiTaskDetail }): ReactNode {
   const { log, state } = useLog(task.id);
   const items = useItems(state);
   const filter = FILTERS.find((one) => one === show) ?? 'all';
-  useFreshDetail(task.id, state);
+  useDetailRefresh(task.id, state);
 
   const sending = useSend(task.id);
   const sendable = task.can.includes('send');
   const send = sendable ? (text: string): void => sending.mutate(text) : null;
   const context = useMemo<ItemContext>(
     () => ({ task: task.id, live: task.live, asks: task.asks, send }),
-    // `send` does the same each time.
+    // `send` is a new function on every render but always does the same.
     // oxlint-disable-next-line react/exhaustive-deps
     [task.id, task.live, task.asks, sendable],
   );
@@ -72,7 +72,7 @@ function Open({ task }: { task: ApiTaskDetail }): ReactNode {
     <div className="flex min-h-full flex-col lg:h-full">
       <TaskHeader task={task} />
       <div className="grid min-h-0 grow grid-cols-[minmax(0,1fr)] lg:grid-cols-[minmax(0,1fr)_20rem] xl:grid-cols-[minmax(0,1fr)_24rem]">
-        <div className="flex h-[75vh] min-h-96 flex-col lg:h-auto lg:min-h-0">
+        <div className="flex h-[65vh] min-h-96 flex-col lg:h-auto lg:min-h-0">
           <Timeline
             items={items}
             log={log}
@@ -113,27 +113,27 @@ function useSend(task: string) {
   return useMutation({
     mutationFn: async (text: string) => api.send(task, text),
     onSuccess: async ({ when }) => {
-      if (when === 'later') say('The agent gets it when its turn is over.');
-      if (when === 'begun') say('The agent goes on with this.');
+      if (when === 'later') showToast('Queued until the agent finishes its turn.');
+      if (when === 'begun') showToast('The agent continues with your message.');
       await client.invalidateQueries({ queryKey: keys.task(task) });
     },
-    onError: (error) => sayFailure(error, 'The message was not sent'),
+    onError: (error) => showFailure(error, 'The message was not sent'),
   });
 }
 
-/** What a row does not carry (files, asks, what can be done) is read again after events that change it, however many come. */
-function useFreshDetail(task: string, { events }: EventLogState): void {
+/** Reads details that live rows lack (files, asks, possible actions) again after events that change them. */
+function useDetailRefresh(task: string, { events }: EventLogState): void {
   const client = useQueryClient();
   const last = events.findLast(({ type }) => CHANGING.test(type))?.seq ?? 0;
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    // The first events count as well: they may be younger than the detail that was read beside them.
+    // The first events count as well: they may be newer than the details that were read at the same time.
     if (last === 0) return;
     timer.current ??= setTimeout(() => {
       timer.current = undefined;
       void client.invalidateQueries({ queryKey: keys.task(task) });
     }, REREAD_MS);
-    // Only a further event of these kinds matters.
+    // Only a new event of these kinds matters.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [client, task, last]);
   useEffect(

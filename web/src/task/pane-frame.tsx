@@ -1,4 +1,4 @@
-// web/src/task/pane-frame.tsx: a part of the page that is opened below the timeline: the terminal, the logs.
+// web/src/task/pane-frame.tsx: the frame of the terminal and log panes below the timeline.
 import type { ReactNode } from 'react';
 
 export function PaneFrame({

@@ -1,4 +1,4 @@
-// web/src/task/services-panel.tsx: the services beside a task: how each of them is, where it is, and what it prints.
+// web/src/task/services-panel.tsx: the services of a task with their state, URL and log.
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -15,7 +15,7 @@ import { SectionTitle } from '../ui/figures.tsx';
 type Service = ApiServices['services'][number];
 
 export function ServicesPanel({ task }: { task: ApiTaskDetail }): ReactNode {
-  // Below the task, so that it is read again whenever an event says that something changed.
+  // The key starts with the task's key, so that events that refresh the task refresh this too.
   const { data } = useQuery({
     queryKey: [...keys.task(task.id), 'services'],
     queryFn: async () => api.services(task.id),
@@ -64,7 +64,7 @@ function ServiceRow({ task, service }: { task: ApiTaskDetail; service: Service }
         <div className="mt-1 flex items-center gap-2 text-muted">
           <Copyable text={cleanLine(service.url, 300)} />
           {service.dataBytes === 0 ? null : (
-            <span className="tabular ml-auto shrink-0" title="What its data takes">
+            <span className="tabular ml-auto shrink-0" title="Size of its data">
               {bytes(service.dataBytes)}
             </span>
           )}
@@ -79,16 +79,16 @@ function ServiceRow({ task, service }: { task: ApiTaskDetail; service: Service }
   );
 }
 
-const LOOK_MS = 2000;
+const POLL_MS = 2000;
 
 function ServiceLog({ task, name }: { task: ApiTaskDetail; name: string }): ReactNode {
   const { data } = useQuery({
     queryKey: [...keys.task(task.id), 'services', name],
     queryFn: async () => api.serviceLog(task.id, name),
-    refetchInterval: task.live ? LOOK_MS : false,
+    refetchInterval: task.live ? POLL_MS : false,
   });
   if (data === undefined) return null;
-  return <Lines text={data.text === '' ? 'It has printed nothing.' : data.text} label={`Log of ${cleanLine(name)}`} />;
+  return <Lines text={data.text === '' ? 'No output yet.' : data.text} label={`Log of ${cleanLine(name)}`} />;
 }
 
 function Lines({ text, label }: { text: string; label: string }): ReactNode {

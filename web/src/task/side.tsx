@@ -1,18 +1,16 @@
-// web/src/task/side.tsx: beside the timeline: files so far, the network, services, the limits.
+// web/src/task/side.tsx: the panel beside the timeline: files, network, services and limits.
 import { Link } from '@tanstack/react-router';
-import { Check, ScrollText, SquareTerminal } from 'lucide-react';
+import { Check, ScrollText, ShieldAlert, ShieldCheck, SquareTerminal } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
-import { ruleOf } from '../network/rule-of.ts';
 import { useNetwork } from '../network/use-network.ts';
 import { cleanLine } from '../text/clean.ts';
-import { bytes, duration, money } from '../text/format.ts';
+import { ago, bytes, duration, money } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { DiffStat, SectionTitle } from '../ui/figures.tsx';
 import { useNow } from '../ui/now.ts';
-import { AskCard, useRuleChange } from './ask-card.tsx';
-import { Attacked } from './attacked.tsx';
+import { AskCard, retryMessage, ruleOf, useRuleChange } from './ask-card.tsx';
 import type { Panel } from './header.tsx';
 import { ServicesPanel } from './services-panel.tsx';
 
@@ -34,7 +32,7 @@ export function Side({
         <Button
           className="grow"
           disabled={!task.can.includes('terminal')}
-          title={task.can.includes('terminal') ? undefined : 'Only while it runs'}
+          title={task.can.includes('terminal') ? undefined : 'Available while the task runs'}
           onClick={() => onPanel('terminal')}
         >
           <SquareTerminal size={16} aria-hidden /> Terminal
@@ -62,7 +60,7 @@ function FilesSoFar({ task }: { task: ApiTaskDetail }): ReactNode {
         </span>
       </div>
       {files.length === 0 ? (
-        <p className="text-sm text-muted">{task.live ? 'It has written none yet.' : 'It wrote none.'}</p>
+        <p className="text-sm text-muted">{task.live ? 'No files changed yet.' : 'No files changed.'}</p>
       ) : (
         <ul className="text-sm">
           {files.slice(0, MOST_FILES).map(({ path, change }) => (
@@ -96,7 +94,7 @@ function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: strin
   const refused = attempts.filter(({ verdict, host, port }) => verdict !== 'allowed' || waiting.has(`${host}:${port}`));
   const unseen = task.asks.filter(({ host, port }) => !refused.some((one) => one.host === host && one.port === port));
   const allowed = attempts.filter((one) => !refused.includes(one));
-  const retry = send === null ? undefined : (host: string) => send(`${host} is allowed now. Try again what needed it.`);
+  const retry = send === null ? undefined : (host: string) => send(retryMessage(host));
   const change = useRuleChange(task.id, retry);
   const [first] = [...task.asks, ...refused];
   useAction(
@@ -114,10 +112,12 @@ function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: strin
           search={{ task: task.id }}
           className="inline-flex h-6 items-center text-sm text-accent hover:underline"
         >
-          All
+          Show all
         </Link>
       </div>
-      {attempts.length === 0 && unseen.length === 0 ? <p className="text-sm text-muted">Nothing was blocked.</p> : null}
+      {attempts.length === 0 && unseen.length === 0 ? (
+        <p className="text-sm text-muted">No connection attempts.</p>
+      ) : null}
       <div className="flex flex-col gap-2">
         {unseen.map((ask) => (
           <AskCard
@@ -186,7 +186,7 @@ function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
           />
         )}
       </dl>
-      <Attacked attacked={task.attacked} />
+      <AttackTest attacked={task.attacked} />
     </section>
   );
 }
@@ -206,5 +206,24 @@ function Meter({ name, words, part }: { name: string; words: string; part: numbe
         </dd>
       )}
     </div>
+  );
+}
+
+/** The last result of `ags doctor --attack` on a sandbox with the same configuration. */
+function AttackTest({ attacked }: Pick<ApiTaskDetail, 'attacked'>): ReactNode {
+  const now = useNow();
+  if (attacked === null) return null;
+  const { held, of, atMs } = attacked;
+  const Shield = held === of ? ShieldCheck : ShieldAlert;
+  return (
+    <p
+      className="mt-2 flex items-center gap-2 text-sm text-muted"
+      title={`ags doctor --attack tried ${of} attacks on a sandbox like this one; ${held} were stopped or limited.`}
+    >
+      <Shield size={16} aria-hidden className={held === of ? 'text-ok' : 'text-bad'} />
+      <span>
+        Attack test {held}/{of} · {ago(atMs, now)}
+      </span>
+    </p>
   );
 }

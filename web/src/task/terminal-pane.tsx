@@ -1,5 +1,5 @@
-// web/src/task/terminal-pane.tsx: a shell in the sandbox of the task. The server keeps it: after a reload it is still there.
-// Invariant: what comes from inside is drawn and nothing else: no clipboard, no links, no title of the window.
+// web/src/task/terminal-pane.tsx: a shell in the task's sandbox. The server keeps it open across page reloads.
+// Invariant: output from the sandbox is only drawn. It cannot use the clipboard, create links or set the window title.
 import '@xterm/xterm/css/xterm.css';
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
@@ -25,7 +25,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
   useEffect(() => {
     if (box.current === null) return undefined;
     const place = box.current;
-    const refuseStyles = allowTerminalStyles(document);
+    const restoreStyles = allowTerminalStyles(document);
     const terminal = new Terminal({
       scrollback: SCROLLBACK,
       fontFamily: "'JetBrains Mono Variable', monospace",
@@ -37,7 +37,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(place);
-    // Everything else is for the shell, Tab and Esc too: without this one key nobody gets out who has no mouse.
+    // The shell receives every other key, including Tab and Esc. Without this one, keyboard users could not leave the terminal.
     terminal.attachCustomKeyEventHandler((event) => {
       if (!event.ctrlKey || event.code !== 'Backquote') return true;
       if (event.type === 'keydown') close.current?.focus();
@@ -74,7 +74,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
       watch.disconnect();
       socket.close();
       terminal.dispose();
-      refuseStyles();
+      restoreStyles();
     };
   }, [task.id, tries, theme]);
   return (
@@ -86,7 +86,7 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
             {state === 'opening'
               ? 'Opening…'
               : state === 'open'
-                ? 'In the sandbox of this task. Keys go there; Ctrl ` comes back.'
+                ? 'Shell in the sandbox. Ctrl+` leaves the terminal.'
                 : `Closed. ${why}`}
           </span>
           {state === 'closed' ? (
@@ -97,10 +97,10 @@ export default function TerminalPane({ task, onClose }: { task: ApiTaskDetail; o
                 setTries(tries + 1);
               }}
             >
-              Open again
+              Reopen
             </Button>
           ) : null}
-          <IconButton ref={close} label="Close the terminal" onClick={onClose}>
+          <IconButton ref={close} label="Close terminal" onClick={onClose}>
             <X size={16} aria-hidden />
           </IconButton>
         </>

@@ -1,7 +1,7 @@
-// web/src/task/terminal-styles.ts: the terminal writes style elements and style attributes, which the content security policy of the
-// page refuses. While one is open, elements are made so that the same rules go through the CSS object model, which it allows.
+// web/src/task/terminal-styles.ts: the terminal library writes style elements and attributes, which the content security policy
+// blocks. While a terminal is open, document.createElement routes those styles through the CSS object model, which is allowed.
 
-/** Until the returned function is called. */
+/** Returns a function that restores document.createElement. */
 export function allowTerminalStyles(page: Document): () => void {
   const create = Document.prototype.createElement;
   const sheets: CSSStyleSheet[] = [];

@@ -1,5 +1,5 @@
-// web/src/task/timeline.tsx: what the agent says and does, the newest last. Only what is in view is in the page.
-// Invariant: the scroll is never pulled: it follows the end only while the reader is at the end.
+// web/src/task/timeline.tsx: what the agent says and does, newest last. Only visible items are rendered.
+// Invariant: the page scrolls by itself only while the reader is at the end.
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
@@ -50,16 +50,15 @@ export function Timeline({
     setAtEnd(true);
   };
 
-  // Whoever is at the end stays there while it grows.
   useLayoutEffect(() => {
     if (atEnd && box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [atEnd, total, shown.length]);
   useEffect(() => {
     if (atEnd) setSeen(shown.length);
   }, [atEnd, shown.length]);
-  const place = useKeptPlace(shown, virtual, {
+  const place = useScrollAnchor(shown, virtual, {
     top: () => box.current?.scrollTop ?? 0,
-    // Not by the virtualizer, which then leaves rows above that turn out smaller to themselves.
+    // Set scrollTop directly: after the virtualizer's own scrolling, it ignores rows above that turn out smaller.
     to(top) {
       if (box.current !== null) box.current.scrollTop = top;
     },
@@ -99,16 +98,16 @@ export function Timeline({
       <div
         ref={box}
         role={shown.length === 0 ? 'group' : 'feed'}
-        aria-label="What the agent does"
+        aria-label="Agent activity"
         aria-busy={!state.loaded}
         tabIndex={0}
         onScroll={onScroll}
         className="min-h-0 grow overflow-y-auto outline-offset-[-2px]"
       >
-        {state.error === null ? null : <Failure error={state.error} title="The history could not be read" />}
+        {state.error === null ? null : <Failure error={state.error} title="Cannot read the history" />}
         {state.loaded ? null : <Skeleton label="Loading the history" />}
         {state.loaded && shown.length === 0 ? (
-          <Empty title={filter === 'all' ? 'Nothing has happened yet' : 'Nothing of this kind'} />
+          <Empty title={filter === 'all' ? 'No activity yet' : 'No events of this kind'} />
         ) : null}
         <div role="presentation" className="relative" style={{ height: total }}>
           {virtual.getVirtualItems().map((row) => {
@@ -147,15 +146,15 @@ export function Timeline({
 
 interface Anchor {
   readonly key: number;
-  /** How far the upper edge is below the beginning of this item. */
+  /** Distance in pixels from the start of this item to the top of the visible area. */
   readonly past: number;
 }
 
 /**
- * Earlier events come in above: what is being read stays where it is, also while rows above turn out to be higher or lower than was
- * thought, until the reader scrolls.
+ * Keeps the item being read in place while earlier events load above it and their estimated heights are corrected, until the
+ * reader scrolls.
  */
-function useKeptPlace(
+function useScrollAnchor(
   shown: readonly Item[],
   virtual: {
     readonly measurementsCache: readonly { readonly start: number }[];
@@ -176,7 +175,7 @@ function useKeptPlace(
   const wanted = (): number | null => {
     const { current: kept } = anchor;
     if (kept === null) return null;
-    // Measures what is new.
+    // Makes the virtualizer measure new items.
     virtual.getTotalSize();
     const start = virtual.measurementsCache[shown.findIndex(({ key }) => key >= kept.key)]?.start;
     return start === undefined ? null : start + kept.past;
@@ -192,7 +191,7 @@ function useKeptPlace(
   });
   return {
     scrolled() {
-      // Its own corrections are scrolls too, but lead to where it wants to be.
+      // Ignore scroll events caused by our own corrections.
       if (held.current && isThere(wanted())) return;
       held.current = false;
       note();

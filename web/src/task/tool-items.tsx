@@ -1,4 +1,4 @@
-// web/src/task/tool-items.tsx: what an agent does: reads in one line, commands with exit code and duration, edits, fetches.
+// web/src/task/tool-items.tsx: timeline items of tool calls: reads, commands, edits and others.
 import { ChevronDown, ChevronRight, FilePen, FileSearch, Globe, SquareTerminal, Wrench } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -21,7 +21,7 @@ export function ExploreItem({ item }: { item: ItemOf<'explore'> }): ReactNode {
           .join(', ');
   const failed = item.tools.filter(({ end }) => end !== null && end.outcome !== 'done');
   return (
-    <Folding
+    <Collapsible
       icon={<FileSearch size={16} aria-hidden />}
       open={open}
       onToggle={() => setOpen(!open)}
@@ -32,25 +32,25 @@ export function ExploreItem({ item }: { item: ItemOf<'explore'> }): ReactNode {
         {item.tools.map((tool) => (
           <li key={tool.id} className="flex flex-wrap gap-x-3">
             <span className="min-w-0 wrap-anywhere">{describe(tool)}</span>
-            <Ending tool={tool} quiet />
+            <ToolOutcome tool={tool} quiet />
             {tool.end !== null && tool.end.outcome !== 'done' ? (
               <span className="text-bad">{cleanLine(tool.end.output, 200)}</span>
             ) : null}
           </li>
         ))}
       </ul>
-    </Folding>
+    </Collapsible>
   );
 }
 
 export function CommandItem({ item: { tool } }: { item: ItemOf<'command'> }): ReactNode {
-  // Of what was refused the hook says why, on a line of its own.
+  // A refused command stays closed: the hook's own item gives the reason.
   const failed = tool.end?.outcome === 'failed';
   const [open, setOpen] = useState<boolean | null>(null);
   const command = tool.action.kind === 'command' ? tool.action.command : '';
   const shown = open ?? failed;
   return (
-    <Folding
+    <Collapsible
       icon={<SquareTerminal size={16} aria-hidden />}
       open={shown}
       onToggle={() => setOpen(!shown)}
@@ -60,17 +60,17 @@ export function CommandItem({ item: { tool } }: { item: ItemOf<'command'> }): Re
           {cleanLine(command.split('\n')[0] ?? '', 300)}
         </code>
       }
-      end={<Ending tool={tool} />}
+      end={<ToolOutcome tool={tool} />}
     >
       {command.includes('\n') || command.length > 100 ? (
         <pre className="font-mono text-sm whitespace-pre-wrap wrap-anywhere">{clean(command)}</pre>
       ) : null}
       {tool.end === null ? null : tool.end.output.trim() === '' ? (
-        <p className="text-sm text-muted">It printed nothing.</p>
+        <p className="text-sm text-muted">No output.</p>
       ) : (
         <Output text={tool.end.output} label={`Output of ${cleanLine(command, 60)}`} />
       )}
-    </Folding>
+    </Collapsible>
   );
 }
 
@@ -80,7 +80,7 @@ export function EditItem({ item: { tool } }: { item: ItemOf<'edit'> }): ReactNod
   const shown = open ?? failed;
   const content = tool.action.kind === 'write' ? (tool.action.content ?? '') : '';
   return (
-    <Folding
+    <Collapsible
       icon={<FilePen size={16} aria-hidden />}
       open={shown}
       onToggle={() => setOpen(!shown)}
@@ -90,13 +90,13 @@ export function EditItem({ item: { tool } }: { item: ItemOf<'edit'> }): ReactNod
           {content === '' ? null : (
             <span className="tabular text-sm text-muted">{plural(content.trimEnd().split('\n').length, 'line')}</span>
           )}
-          <Ending tool={tool} quiet />
+          <ToolOutcome tool={tool} quiet />
         </span>
       }
     >
-      {content === '' ? null : <Output text={content} few={20} label={`What was written: ${describe(tool)}`} />}
-      {failed && tool.end !== null ? <Output text={tool.end.output} label="Why it failed" /> : null}
-    </Folding>
+      {content === '' ? null : <Output text={content} few={20} label={`Content: ${describe(tool)}`} />}
+      {failed && tool.end !== null ? <Output text={tool.end.output} label="Error" /> : null}
+    </Collapsible>
   );
 }
 
@@ -104,20 +104,19 @@ export function OtherItem({ item: { tool } }: { item: ItemOf<'other'> }): ReactN
   const [open, setOpen] = useState(false);
   const fetched = tool.action.kind === 'fetch';
   return (
-    <Folding
+    <Collapsible
       icon={fetched ? <Globe size={16} aria-hidden /> : <Wrench size={16} aria-hidden />}
       open={open}
       onToggle={() => setOpen(!open)}
       head={<span className="block truncate">{describe(tool)}</span>}
-      end={<Ending tool={tool} />}
+      end={<ToolOutcome tool={tool} />}
     >
-      {tool.action.kind === 'other' ? <Output text={tool.action.input} label="What it was given" /> : null}
-      {tool.end === null ? null : <Output text={tool.end.output} label="What came back" />}
-    </Folding>
+      {tool.action.kind === 'other' ? <Output text={tool.action.input} label="Input" /> : null}
+      {tool.end === null ? null : <Output text={tool.end.output} label="Result" />}
+    </Collapsible>
   );
 }
 
-/** In plain words, on one line. */
 function describe({ action, tool }: Tool): string {
   switch (action.kind) {
     case 'command':
@@ -138,8 +137,8 @@ function describe({ action, tool }: Tool): string {
 const VERBS = { write: 'Wrote', edit: 'Edited', delete: 'Deleted' } as const;
 const shortPath = (path: string): string => cleanLine(path, 300);
 
-function Ending({ tool: { end, atMs, action }, quiet = false }: { tool: Tool; quiet?: boolean }): ReactNode {
-  if (end === null) return <Goes from={atMs} />;
+function ToolOutcome({ tool: { end, atMs, action }, quiet = false }: { tool: Tool; quiet?: boolean }): ReactNode {
+  if (end === null) return <RunningTime from={atMs} />;
   const time = quiet && end.tookMs < 1000 ? null : <span className="tabular text-muted">{took(end.tookMs)}</span>;
   if (end.outcome === 'refused')
     return <span className="flex gap-2 text-sm whitespace-nowrap text-bad">refused {time}</span>;
@@ -157,7 +156,7 @@ function Ending({ tool: { end, atMs, action }, quiet = false }: { tool: Tool; qu
   );
 }
 
-function Goes({ from }: { from: number }): ReactNode {
+function RunningTime({ from }: { from: number }): ReactNode {
   return (
     <span className="tabular flex items-center gap-2 text-sm whitespace-nowrap text-info">
       <span aria-hidden className="size-2 animate-pulse rounded-full bg-info" />
@@ -166,7 +165,7 @@ function Goes({ from }: { from: number }): ReactNode {
   );
 }
 
-export function Folding({
+export function Collapsible({
   icon,
   open,
   onToggle,

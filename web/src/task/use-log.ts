@@ -1,4 +1,4 @@
-// web/src/task/use-log.ts: the log of a task and the timeline made of it, for components.
+// web/src/task/use-log.ts: React access to a task's event log and timeline items.
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { openEventLog } from '../live/event-log.ts';
 import type { EventLog, EventLogState } from '../live/event-log.ts';
@@ -27,7 +27,7 @@ export function useLog(task: string): { log: EventLog | null; state: EventLogSta
   return { log, state };
 }
 
-/** New events are added to what is folded already; only an earlier page makes it start over. */
+/** New events extend the existing items; only an earlier page rebuilds them. */
 export function useItems({ events, earlier, version }: EventLogState): readonly Item[] {
   const kept = useRef<{ fold: Fold; earlier: number; count: number; from: number } | null>(null);
   return useMemo(() => {
@@ -38,7 +38,7 @@ export function useItems({ events, earlier, version }: EventLogState): readonly 
     for (const event of events.slice(now.count)) now.fold.push(event);
     kept.current = { ...now, count: events.length };
     return [...now.fold.items];
-    // `version` says that `events` has grown.
+    // `version` changes when `events` grows.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [events, earlier, version]);
 }

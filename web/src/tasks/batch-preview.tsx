@@ -1,4 +1,4 @@
-// web/src/tasks/batch-preview.tsx: several goals before they are started, each with its own agent, each removable.
+// web/src/tasks/batch-preview.tsx: lists several goals before they start, with an agent choice and a remove button each.
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useAbout, useTasks } from '../api/queries.ts';
@@ -25,7 +25,7 @@ export function BatchPreview({
   const waiting = Math.max(0, goals.length - Math.max(0, limit - running));
   return (
     <div className="border-t border-line px-3 py-2">
-      <ol className="max-h-64 overflow-y-auto" aria-label="Goals that will be started">
+      <ol className="max-h-64 overflow-y-auto" aria-label="Goals to start">
         {goals.map((goal, at) => (
           <li key={`${at} ${goal}`} className="flex min-h-9 items-center gap-2">
             <span className="tabular w-6 shrink-0 text-right text-muted">{at + 1}</span>
@@ -36,7 +36,7 @@ export function BatchPreview({
               onChange={(event) => onAgent(goal, event.target.value)}
               className="h-7 max-w-36 rounded-md border border-line bg-bg px-1 text-sm"
             >
-              <option value="">as chosen</option>
+              <option value="">Selected agent</option>
               {about?.agents
                 .filter(({ installed }) => installed)
                 .map((agent) => (
@@ -52,11 +52,11 @@ export function BatchPreview({
         ))}
       </ol>
       <p className="mt-1 text-sm text-muted">
-        {running} running, at most {limit} at once{waiting > 0 ? `; ${waiting} of these will wait in the queue` : ''}.
+        {running} of {limit} slots used{waiting > 0 ? `; ${waiting} of these goals will be queued` : ''}.
         {shared.length > 0 ? (
           <span className="text-warn">
             {' '}
-            Several goals name{' '}
+            Several goals mention{' '}
             {shared
               .slice(0, 3)
               .map((path) => cleanLine(path))

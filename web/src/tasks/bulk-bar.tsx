@@ -1,4 +1,4 @@
-// web/src/tasks/bulk-bar.tsx: what can be done with the tasks that are selected.
+// web/src/tasks/bulk-bar.tsx: actions for the selected tasks.
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiTask } from '../../../src/protocol/api/api.ts';
@@ -40,7 +40,7 @@ export function BulkBar({ tasks, onClear }: { tasks: readonly ApiTask[]; onClear
       <Button size="small" look="danger" disabled={ended.length === 0} onClick={() => actions.remove(ended, onClear)}>
         Remove…
       </Button>
-      <IconButton label="Select nothing" size="small" onClick={onClear}>
+      <IconButton label="Clear selection" size="small" onClick={onClear}>
         <X size={14} aria-hidden />
       </IconButton>
     </div>

@@ -1,5 +1,4 @@
-// web/src/tasks/chips.tsx: what a task is started with, one chip for each, with what was chosen last.
-import { Menu as Base } from '@base-ui/react/menu';
+// web/src/tasks/chips.tsx: one chip for each start option, showing the last choice.
 import { Popover } from '@base-ui/react/popover';
 import { Bot, Check, ChevronDown, Copy, Gauge, GitBranch, Globe } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -8,11 +7,10 @@ import { useAbout, useBranches } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { TextField } from '../ui/fields.tsx';
-import { CHIP, ChoiceChip } from '../ui/menu.tsx';
-import { agentsOf, limitsInWords } from './choices.ts';
+import { CHIP, ChipMenu, ChoiceChip, MenuCheckbox, MenuGroup, MenuItem, OVERLAY } from '../ui/menu.tsx';
+import { agentsOf, formatLimits } from './choices.ts';
 import type { Choices } from './choices.ts';
 import { ServicesChip } from './services-chip.tsx';
-import { OVER } from '../ui/over.ts';
 
 interface ChipProps {
   readonly project: string;
@@ -36,7 +34,7 @@ export function Chips(props: ChipProps): ReactNode {
 function agentNote(agent: ApiAgent): string | null {
   if (!agent.installed) return 'Not installed';
   if (agent.signedIn === 'no') return 'Not signed in';
-  return agent.signedIn === 'expired' ? 'Sign-in has expired' : agent.version;
+  return agent.signedIn === 'expired' ? 'Sign-in expired' : agent.version;
 }
 
 function AgentChip({ choices, onChange }: ChipProps): ReactNode {
@@ -54,58 +52,34 @@ function AgentChip({ choices, onChange }: ChipProps): ReactNode {
     if (next.length > 0) onChange({ agents: next });
   };
   return (
-    <Base.Root>
-      <Base.Trigger className={CHIP} aria-label={`${shown}: agent`}>
-        <Bot size={14} aria-hidden className="text-muted" />
-        <span className="truncate">{shown}</span>
-        <ChevronDown size={14} aria-hidden className="text-muted" />
-      </Base.Trigger>
-      <Base.Portal container={OVER}>
-        <Base.Positioner sideOffset={4} align="start" className="z-40 outline-none">
-          <Base.Popup className="max-h-[min(24rem,var(--available-height))] min-w-56 overflow-y-auto rounded-lg border border-line bg-bg p-1 shadow-pop outline-none">
-            <Base.Group>
-              <Base.GroupLabel className="px-2 py-1 text-xs text-muted">
-                Agent; with several, each does every goal
-              </Base.GroupLabel>
-              {agents.map((agent) => (
-                <Base.Item
-                  key={agent.name}
-                  onClick={() => onChange({ agents: [agent.name] })}
-                  className="flex min-h-8 cursor-default items-center gap-2 rounded-md px-2 py-1 outline-none select-none data-highlighted:bg-raised"
-                >
-                  <span className="min-w-0 grow">
-                    <span className="block">{cleanLine(agent.title)}</span>
-                    <span className="block text-xs text-muted">{cleanLine(agentNote(agent) ?? '')}</span>
-                  </span>
-                  {chosen.includes(agent.name) ? <Check size={14} aria-label="chosen" /> : null}
-                </Base.Item>
-              ))}
-            </Base.Group>
-            <Base.Separator className="my-1 border-t border-line" />
-            <Base.Group>
-              <Base.GroupLabel className="px-2 py-1 text-xs text-muted">Several at once</Base.GroupLabel>
-              {agents
-                .filter(({ installed }) => installed)
-                .map((agent) => (
-                  <Base.CheckboxItem
-                    key={agent.name}
-                    checked={chosen.includes(agent.name)}
-                    onCheckedChange={(on) => toggle(agent.name, on)}
-                    className="flex min-h-8 cursor-default items-center gap-2 rounded-md px-2 py-1 outline-none select-none data-highlighted:bg-raised"
-                  >
-                    <span className="flex size-4 items-center justify-center rounded-sm border border-line-strong">
-                      <Base.CheckboxItemIndicator>
-                        <Check size={12} aria-hidden />
-                      </Base.CheckboxItemIndicator>
-                    </span>
-                    {cleanLine(agent.title)}
-                  </Base.CheckboxItem>
-                ))}
-            </Base.Group>
-          </Base.Popup>
-        </Base.Positioner>
-      </Base.Portal>
-    </Base.Root>
+    <ChipMenu name="agent" icon={<Bot size={14} aria-hidden className="shrink-0 text-muted" />} shown={shown}>
+      <MenuGroup label="Agent">
+        {agents.map((agent) => (
+          <MenuItem key={agent.name} onPick={() => onChange({ agents: [agent.name] })}>
+            <span className="flex items-center gap-2">
+              <span className="min-w-0 grow">
+                <span className="block">{cleanLine(agent.title)}</span>
+                <span className="block text-xs text-muted">{cleanLine(agentNote(agent) ?? '')}</span>
+              </span>
+              {chosen.includes(agent.name) ? <Check size={14} aria-label="selected" /> : null}
+            </span>
+          </MenuItem>
+        ))}
+      </MenuGroup>
+      <MenuGroup label="Run several agents on each goal">
+        {agents
+          .filter(({ installed }) => installed)
+          .map((agent) => (
+            <MenuCheckbox
+              key={agent.name}
+              checked={chosen.includes(agent.name)}
+              onChange={(on) => toggle(agent.name, on)}
+            >
+              {cleanLine(agent.title)}
+            </MenuCheckbox>
+          ))}
+      </MenuGroup>
+    </ChipMenu>
   );
 }
 
@@ -120,7 +94,7 @@ function BaseChip({ project, choices, onChange }: ChipProps): ReactNode {
       value={choices.base ?? ''}
       shown={`from ${cleanLine(shown ?? 'HEAD', 60)}`}
       choices={[
-        { value: '', label: 'What is checked out', note: data?.current == null ? null : cleanLine(data.current) },
+        { value: '', label: 'Current branch', note: data?.current == null ? null : cleanLine(data.current) },
         ...names.map((name) => ({ value: name, label: cleanLine(name) })),
       ]}
       onChange={(base) => onChange({ base: base === '' ? null : base })}
@@ -131,7 +105,7 @@ function BaseChip({ project, choices, onChange }: ChipProps): ReactNode {
 function AttemptsChip({ choices, onChange }: ChipProps): ReactNode {
   return (
     <ChoiceChip
-      name="attempts at each goal, side by side"
+      name="parallel attempts per goal"
       icon={<Copy size={14} aria-hidden className="shrink-0 text-muted" />}
       value={String(choices.attempts)}
       shown={plural(choices.attempts, 'attempt')}
@@ -142,10 +116,10 @@ function AttemptsChip({ choices, onChange }: ChipProps): ReactNode {
 }
 
 const NETWORK = {
-  '': { label: 'As the project says', shown: 'network: as set' },
-  on: { label: 'Rules decide', shown: 'network: rules' },
+  '': { label: 'Project default', shown: 'network: default' },
+  on: { label: 'Allow hosts by rule', shown: 'network: rules' },
   record: { label: 'Ask me about unknown hosts', shown: 'network: ask' },
-  off: { label: 'No network at all', shown: 'network: off' },
+  off: { label: 'No network', shown: 'network: off' },
 } as const;
 
 function NetworkChip({ choices, onChange }: ChipProps): ReactNode {
@@ -162,9 +136,14 @@ function NetworkChip({ choices, onChange }: ChipProps): ReactNode {
   );
 }
 
+const LIMITS = [
+  ['minutes', 'Minutes'],
+  ['dollars', 'Dollars'],
+  ['turns', 'Agent turns'],
+] as const;
+
 function LimitChip({ choices, onChange }: ChipProps): ReactNode {
-  const shown = limitsInWords(choices);
-  const number = (text: string): number | null => (Number(text) > 0 ? Number(text) : null);
+  const shown = formatLimits(choices);
   return (
     <Popover.Root modal>
       <Popover.Trigger className={CHIP} aria-label={`${shown}: limits`}>
@@ -172,37 +151,26 @@ function LimitChip({ choices, onChange }: ChipProps): ReactNode {
         <span className="truncate">{shown}</span>
         <ChevronDown size={14} aria-hidden className="shrink-0 text-muted" />
       </Popover.Trigger>
-      <Popover.Portal container={OVER}>
+      <Popover.Portal container={OVERLAY}>
         <Popover.Positioner sideOffset={4} align="start" className="z-40">
           <Popover.Popup className="flex w-72 flex-col gap-3 rounded-lg border border-line bg-bg p-4 shadow-pop outline-none">
-            <Popover.Title className="font-medium">Limits of each task</Popover.Title>
-            <TextField
-              label="Minutes"
-              type="number"
-              value={choices.minutes?.toString() ?? ''}
-              onChange={(text) => onChange({ minutes: number(text) })}
-              placeholder="as the project says"
-            />
-            <TextField
-              label="Dollars"
-              type="number"
-              value={choices.dollars?.toString() ?? ''}
-              onChange={(text) => onChange({ dollars: number(text) })}
-              placeholder="as the project says"
-            />
-            <TextField
-              label="Turns of the agent"
-              type="number"
-              value={choices.turns?.toString() ?? ''}
-              onChange={(text) => onChange({ turns: number(text) })}
-              placeholder="as the project says"
-            />
+            <Popover.Title className="font-medium">Limits per task</Popover.Title>
+            {LIMITS.map(([limit, label]) => (
+              <TextField
+                key={limit}
+                label={label}
+                type="number"
+                value={choices[limit]?.toString() ?? ''}
+                onChange={(text) => onChange({ [limit]: Number(text) > 0 ? Number(text) : null })}
+                placeholder="project default"
+              />
+            ))}
             <TextField
               label="Model"
               mono
               value={choices.model ?? ''}
               onChange={(text) => onChange({ model: text.trim() === '' ? null : text.trim() })}
-              placeholder="the agent’s own choice"
+              placeholder="agent default"
             />
           </Popover.Popup>
         </Popover.Positioner>

@@ -1,10 +1,10 @@
-// web/src/tasks/choices.ts: how tasks are started: what was chosen last, for each project.
+// web/src/tasks/choices.ts: the start options of tasks. The last choice is remembered per project.
 import type { ApiAbout, StartTasks } from '../../../src/protocol/api/api.ts';
-import { useKept } from '../look/preferences.ts';
+import { useStored } from '../look/preferences.ts';
 import { duration, money, plural } from '../text/format.ts';
 
 export interface Choices {
-  /** Empty: the one that the configuration names. */
+  /** Empty: the configured default. */
   readonly agents: readonly string[];
   readonly base: string | null;
   readonly attempts: number;
@@ -13,11 +13,11 @@ export interface Choices {
   readonly turns: number | null;
   readonly model: string | null;
   readonly network: 'on' | 'off' | 'record' | null;
-  /** Configured services that are left out. */
+  /** Configured services to leave out. */
   readonly servicesOff: readonly string[];
 }
 
-const FIRST: Choices = {
+const DEFAULTS: Choices = {
   agents: [],
   base: null,
   attempts: 1,
@@ -32,12 +32,12 @@ const FIRST: Choices = {
 const NONE: Partial<Choices> = {};
 
 export function useChoices(project: string): [Choices, (change: Partial<Choices>) => void] {
-  const [kept, keep] = useKept<Partial<Choices>>(`choices.${project}`, NONE);
-  const choices = { ...FIRST, ...kept };
-  return [choices, (change) => keep((now) => ({ ...FIRST, ...now, ...change }))];
+  const [kept, keep] = useStored<Partial<Choices>>(`choices.${project}`, NONE);
+  const choices = { ...DEFAULTS, ...kept };
+  return [choices, (change) => keep((now) => ({ ...DEFAULTS, ...now, ...change }))];
 }
 
-/** Who will do it: what was chosen, what the configuration says, or the first agent that could begin right away. */
+/** The chosen agents, the configured default, or the first agent that is ready to run. */
 export function agentsOf(choices: Choices, about: ApiAbout | undefined): readonly string[] {
   if (about === undefined) return [];
   const known = choices.agents.filter((name) => about.agents.some((agent) => agent.name === name));
@@ -48,17 +48,17 @@ export function agentsOf(choices: Choices, about: ApiAbout | undefined): readonl
   return first === undefined ? [] : [first];
 }
 
-export function limitsInWords({ minutes, dollars, turns, model }: Choices): string {
+export function formatLimits({ minutes, dollars, turns, model }: Choices): string {
   const parts = [
     minutes === null ? '' : duration(minutes * 60_000),
     dollars === null ? '' : money(dollars * 1_000_000),
     turns === null ? '' : plural(turns, 'turn'),
     model ?? '',
   ].filter((part) => part !== '');
-  return parts.length === 0 ? 'no limit' : parts.join(', ');
+  return parts.length === 0 ? 'no limits' : parts.join(', ');
 }
 
-export function toStart(
+export function startRequest(
   project: string,
   goals: StartTasks['goals'],
   agents: readonly string[],

@@ -1,4 +1,4 @@
-// web/src/tasks/composer.tsx: the first thing on the page: what should an agent do? One line for each goal.
+// web/src/tasks/composer.tsx: the form that starts tasks, one line per goal.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { ReactNode } from 'react';
@@ -10,10 +10,10 @@ import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Segments } from '../ui/fields.tsx';
 import { Keys } from '../actions/keys.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { BatchPreview } from './batch-preview.tsx';
 import { Chips } from './chips.tsx';
-import { agentsOf, toStart, useChoices } from './choices.ts';
+import { agentsOf, startRequest, useChoices } from './choices.ts';
 import { goalsOf } from './goals.ts';
 
 export function Composer({ project }: { project: string }): ReactNode {
@@ -37,14 +37,14 @@ export function Composer({ project }: { project: string }): ReactNode {
   const started = goals.length * choices.attempts * Math.max(1, agents.length);
 
   const start = useMutation({
-    mutationFn: async () => api.startTasks(toStart(project, goals, agents, choices, services)),
+    mutationFn: async () => api.startTasks(startRequest(project, goals, agents, choices, services)),
     onSuccess: async ({ tasks }) => {
       setText('');
       setAgentOf({});
-      say(`${plural(tasks.length, 'task')} started`);
+      showToast(`${plural(tasks.length, 'task')} started`);
       await client.invalidateQueries({ queryKey: keys.tasks });
     },
-    onError: (error) => sayFailure(error, 'Nothing was started'),
+    onError: (error) => showFailure(error, 'No task was started'),
   });
   const submit = (): void => {
     if (goals.length > 0 && !start.isPending) start.mutate();
@@ -62,8 +62,8 @@ export function Composer({ project }: { project: string }): ReactNode {
     >
       <textarea
         ref={box}
-        aria-label="What should an agent do? One line per goal starts several."
-        placeholder="What should an agent do? One line per goal starts several."
+        aria-label="What should an agent do? Write one goal per line to start several."
+        placeholder="What should an agent do? Write one goal per line to start several."
         value={text}
         rows={Math.min(12, Math.max(2, text.split('\n').length))}
         onChange={(event) => setText(event.target.value)}
@@ -78,7 +78,7 @@ export function Composer({ project }: { project: string }): ReactNode {
       {several ? (
         <div className="px-3 pb-2">
           <Segments
-            label="What the lines are"
+            label="Treat lines as"
             value={asOne ? 'one' : 'several'}
             choices={[
               { value: 'several', label: `${lines.length} goals` },

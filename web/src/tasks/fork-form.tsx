@@ -1,4 +1,4 @@
-// web/src/tasks/fork-form.tsx: what a fork is to do, and by whom.
+// web/src/tasks/fork-form.tsx: the goal and agent of a fork.
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
@@ -9,7 +9,7 @@ import { useAbout } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button } from '../ui/button.tsx';
 import { FIELD } from '../ui/fields.tsx';
-import { sayFailure } from '../ui/toasts.tsx';
+import { showFailure } from '../ui/toasts.tsx';
 
 export function ForkForm({ task, onDone }: { task: ApiTask; onDone: () => void }): ReactNode {
   const [text, setText] = useState('');
@@ -24,7 +24,7 @@ export function ForkForm({ task, onDone }: { task: ApiTask; onDone: () => void }
       if (first !== undefined)
         await navigate({ to: '/p/$project/t/$task', params: { project: task.project, task: first }, search: {} });
     },
-    onError: (error) => sayFailure(error, 'The fork was not started'),
+    onError: (error) => showFailure(error, 'The fork was not started'),
   });
   return (
     <form
@@ -67,7 +67,7 @@ export function ForkForm({ task, onDone }: { task: ApiTask; onDone: () => void }
       </div>
       <div className="flex justify-end">
         <Button type="submit" look="primary" disabled={text.trim() === '' || fork.isPending}>
-          Start the fork
+          Start fork
         </Button>
       </div>
     </form>

@@ -1,6 +1,6 @@
-// web/src/tasks/goals.ts: from what was typed to goals: one line each, as plain lines or as a Markdown list.
+// web/src/tasks/goals.ts: splits text into goals, one per line.
 
-/** The goals, each on its line; list marks are left out. */
+/** Removes the markers of Markdown lists. */
 export function goalsOf(text: string): string[] {
   return text
     .split('\n')
@@ -8,7 +8,7 @@ export function goalsOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Pairs of goals that name the same file: no reason not to start them, but one to know. */
+/** Files that several goals mention. Such tasks may conflict, so the page says so but still starts them. */
 export function sharedFiles(goals: readonly string[]): string[] {
   const seen = new Map<string, number>();
   for (const goal of goals)

@@ -1,4 +1,4 @@
-// web/src/tasks/order.ts: the list as it is drawn: who needs me first, attempts at one goal together.
+// web/src/tasks/order.ts: groups and sorts the task list: tasks that need the user first, attempts at one goal together.
 import type { ApiTask } from '../../../src/protocol/api/api.ts';
 
 export type Group = ApiTask['group'];
@@ -34,7 +34,7 @@ export function linesOf(tasks: readonly ApiTask[], open: ReadonlySet<string>): r
       .flatMap((task): Line[] => {
         const attempts = task.attemptOf === null ? [] : (together.get(task.attemptOf) ?? []);
         if (attempts.length < 2) return [{ kind: 'task', key: task.id, task, nested: false }];
-        // All of them are where the most urgent one is.
+        // Attempts are listed together in the group of the most urgent one.
         const key = `attempts ${task.attemptOf}`;
         if (drawn.has(key)) return [];
         drawn.add(key);
@@ -52,7 +52,7 @@ export function linesOf(tasks: readonly ApiTask[], open: ReadonlySet<string>): r
 
 const rank = ({ group }: ApiTask): number => GROUPS.findIndex((one) => one.group === group);
 
-/** `is:merged agent:codex host:cdn` and other words: the first kind is about rows, the others go to the server. */
+/** Filters such as `is:merged agent:codex host:cdn` apply to rows here; other words are searched by the server. */
 export function parseSearch(q: string): { words: string; fits: (task: ApiTask) => boolean } {
   const parts = q.split(/\s+/).filter((part) => part !== '');
   const about = (name: string): string[] =>

@@ -1,4 +1,4 @@
-// web/src/tasks/page.tsx: the tasks of a project: what to start, who needs me, what goes on, what was.
+// web/src/tasks/page.tsx: the task list of a project and the form that starts tasks.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useMemo, useRef } from 'react';
@@ -26,13 +26,13 @@ export function TasksPage(): ReactNode {
   const { data: about } = useAbout();
   const project = projects?.find((one) => one.id === id);
   const mine = useMemo(() => data?.tasks.filter((task) => task.project === id) ?? [], [data, id]);
-  const { shown, searching } = useFound(id, q, mine);
+  const { shown, searching } = useTaskSearch(id, q, mine);
   return (
     <TaskActionsProvider>
       <div className="mx-auto max-w-[90rem] px-3 pt-4 pb-10 md:px-6">
-        <h1 className="unseen">Tasks of {cleanLine(project?.name ?? 'this project')}</h1>
+        <h1 className="unseen">Tasks in {cleanLine(project?.name ?? 'this project')}</h1>
         {about !== undefined && !about.sandbox.ok ? (
-          <Failure error={new Error(cleanLine(about.sandbox.text))} title="No sandbox can be started on this machine" />
+          <Failure error={new Error(cleanLine(about.sandbox.text))} title="Sandboxes do not work on this machine" />
         ) : null}
         <ProjectState project={project} missing={projects !== undefined && project === undefined} />
         {project?.state === 'ready' ? <Composer key={id} project={id} /> : null}
@@ -42,8 +42,8 @@ export function TasksPage(): ReactNode {
         {data !== undefined && shown.length > 0 ? <TaskList tasks={shown} parallel={data.parallel} /> : null}
         {data !== undefined && mine.length === 0 && project?.state === 'ready' ? <Starters project={id} /> : null}
         {q !== '' && shown.length === 0 && !searching && mine.length > 0 ? (
-          <Empty title="No task fits.">
-            Words are looked for in goals, messages, commands and paths; is:failed and agent:name also work.
+          <Empty title="No matching tasks">
+            Search covers goals, messages, commands and paths. Filters: is:failed, agent:name, host:name.
           </Empty>
         ) : null}
       </div>
@@ -58,7 +58,7 @@ function Filter({ q, found }: { q: string; found: number | null }): ReactNode {
   return (
     <div className="mt-4 flex items-center gap-3">
       <SearchField
-        label="Search in goals and history"
+        label="Search goals and history"
         fieldRef={field}
         value={q}
         onChange={(next) => void navigate({ search: next === '' ? {} : { q: next }, replace: true })}
@@ -69,8 +69,8 @@ function Filter({ q, found }: { q: string; found: number | null }): ReactNode {
   );
 }
 
-/** What fits the rows right away, and what the server finds in histories a moment later. */
-function useFound(
+/** Filters rows immediately, and adds the tasks whose history matches when the server answers. */
+function useTaskSearch(
   project: string,
   q: string,
   mine: readonly ApiTask[],
@@ -102,7 +102,12 @@ function useFound(
 
 function ProjectState({ project, missing }: { project: ApiProject | undefined; missing: boolean }): ReactNode {
   if (missing)
-    return <Failure error={new Error('It may have been removed from the list.')} title="There is no such project" />;
+    return (
+      <Failure
+        error={new Error('Add it again with “Add project”, or open another project.')}
+        title="This project is not on the list"
+      />
+    );
   if (project?.state === 'cloning')
     return (
       <div role="status" className="rounded-lg border border-line bg-info-bg p-4">
@@ -111,14 +116,9 @@ function ProjectState({ project, missing }: { project: ApiProject | undefined; m
       </div>
     );
   if (project?.state === 'failed')
-    return (
-      <Failure
-        error={new Error(project.progress ?? 'git gave no reason.')}
-        title="The repository could not be cloned"
-      />
-    );
+    return <Failure error={new Error(project.progress ?? 'git gave no reason.')} title="Cannot clone the repository" />;
   if (project?.state === 'missing')
-    return <Failure error={new Error(project.path)} title="The directory of this project is gone" />;
+    return <Failure error={new Error(project.path)} title="This project’s directory no longer exists" />;
   return null;
 }
 
@@ -131,12 +131,12 @@ const STARTERS = [
 ];
 
 function Starters({ project }: { project: string }): ReactNode {
-  // Without a task there is nothing else to do here than to write one.
+  // An empty list leaves only one thing to do: write the first goal.
   useEffect(() => {
     if (document.activeElement === document.body) toBox();
   }, []);
   return (
-    <Empty title="No task yet">
+    <Empty title="No tasks yet">
       <p>
         Each task works on a private copy in a sandbox: it cannot change your files or reach hosts that no rule allows.
         You decide what is merged.

@@ -1,5 +1,4 @@
-// web/src/tasks/task-actions.tsx: what can be done with tasks, from the list and from their own page, with the questions that come
-// before and the words that come after.
+// web/src/tasks/task-actions.tsx: stop, restart, continue, fork and remove, with their dialogs and messages.
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, use, useMemo, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
@@ -10,14 +9,14 @@ import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { say, sayFailure } from '../ui/toasts.tsx';
+import { showToast, showFailure } from '../ui/toasts.tsx';
 import { ForkForm } from './fork-form.tsx';
 
 export interface TaskActions {
-  /** The first time it is asked to stop; the second time it is killed. */
+  /** The first call asks a task to stop; the second one kills it. */
   stop(tasks: readonly ApiTask[]): void;
   restart(tasks: readonly ApiTask[]): void;
-  goOn(task: ApiTask): void;
+  continueTask(task: ApiTask): void;
   fork(task: ApiTask): void;
   remove(tasks: readonly ApiTask[], after?: () => void): void;
 }
@@ -44,7 +43,7 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
     const each = async (tasks: readonly ApiTask[], act: (task: ApiTask) => Promise<unknown>): Promise<number> => {
       const done = await Promise.allSettled(tasks.map(act));
       const failed = done.find((one) => one.status === 'rejected');
-      if (failed !== undefined) sayFailure(failed.reason);
+      if (failed !== undefined) showFailure(failed.reason);
       await client.invalidateQueries({ queryKey: keys.tasks });
       for (const { id } of tasks) await client.invalidateQueries({ queryKey: keys.task(id) });
       return done.filter((one) => one.status === 'fulfilled').length;
@@ -62,22 +61,22 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
         if (live.length === 0) return;
         if (live.length === 1) {
           const again = stopped.current.has(live[0]?.id ?? '');
-          say(again ? 'Ended at once' : 'Stopping; press again to end it at once');
+          showToast(again ? 'Task killed' : 'Stopping. Stop again to kill the task');
           void stopNow(live);
           return;
         }
         const timer = setTimeout(() => void stopNow(live), UNDO_MS);
-        say(`Stopping ${plural(live.length, 'task')}`, {
+        showToast(`Stopping ${plural(live.length, 'task')}`, {
           action: { label: 'Undo', do: () => clearTimeout(timer) },
         });
       },
       restart(tasks) {
         void each(tasks, async ({ id }) => api.restart(id)).then((count) => {
           for (const { id } of tasks) stopped.current.delete(id);
-          if (count > 0) say(`${plural(count, 'task')} restarted from a clean sandbox`);
+          if (count > 0) showToast(`${plural(count, 'task')} restarted in a clean sandbox`);
         });
       },
-      goOn(task) {
+      continueTask(task) {
         stopped.current.delete(task.id);
         void each([task], async ({ id }) => api.continue(id));
       },
@@ -91,12 +90,7 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
       {children}
       {asking?.what === 'remove' ? <RemoveDialog tasks={asking.tasks} after={asking.after} onClose={close} /> : null}
       {asking?.what === 'fork' ? (
-        <Dialog
-          open
-          onClose={close}
-          title="Fork"
-          about="A new task that begins with the files this one has made, on a branch of its own."
-        >
+        <Dialog open onClose={close} title="Fork" about="Starts a new task from this task’s files, on its own branch.">
           <ForkForm task={asking.task} onDone={close} />
         </Dialog>
       ) : null}
@@ -122,9 +116,9 @@ function RemoveDialog({
     const failed = done.find((one) => one.status === 'rejected');
     await client.invalidateQueries({ queryKey: keys.tasks });
     onClose();
-    if (failed !== undefined) sayFailure(failed.reason);
+    if (failed !== undefined) showFailure(failed.reason);
     else {
-      say(`${plural(tasks.length, 'task')} removed`);
+      showToast(`${plural(tasks.length, 'task')} removed`);
       after?.();
     }
   };
@@ -133,7 +127,7 @@ function RemoveDialog({
       open
       onClose={onClose}
       title={tasks.length === 1 ? 'Remove this task?' : `Remove ${tasks.length} tasks?`}
-      about="Its sandbox, history and branch are deleted. This cannot be taken back."
+      about="Deletes sandbox, history and branch. This cannot be undone."
     >
       <ul className="mb-4 max-h-48 overflow-y-auto">
         {tasks.map((task) => (
@@ -144,11 +138,11 @@ function RemoveDialog({
       </ul>
       {unmerged.length === 0 ? null : (
         <p className="mb-4 rounded-md bg-warn-bg p-3 text-warn">
-          {plural(unmerged.length, 'task')} with changes that were never merged. They would be lost.
+          {plural(unmerged.length, 'task has', 'tasks have')} unmerged changes, which will be lost.
         </p>
       )}
       <div className="flex justify-end gap-2">
-        <Button onClick={onClose}>Keep</Button>
+        <Button onClick={onClose}>Cancel</Button>
         <Button look="danger" disabled={busy} onClick={() => void remove()}>
           Remove
         </Button>

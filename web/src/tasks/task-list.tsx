@@ -1,4 +1,4 @@
-// web/src/tasks/task-list.tsx: the rows that are in view, in groups, with the keys that move among them.
+// web/src/tasks/task-list.tsx: the grouped task list with its shortcuts. Only visible rows are rendered.
 import { useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'react';
@@ -21,7 +21,7 @@ export function TaskList({ tasks, parallel }: { tasks: readonly ApiTask[]; paral
   const lines = useMemo(() => linesOf(tasks, open), [tasks, open]);
   const box = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
-  // What is above grows and shrinks.
+  // The virtualizer needs the list's offset, which changes with the elements above it.
   useLayoutEffect(() => {
     const place = (): void => setMargin(box.current?.offsetTop ?? 0);
     const watch = new ResizeObserver(place);
@@ -54,7 +54,7 @@ export function TaskList({ tasks, parallel }: { tasks: readonly ApiTask[]; paral
       if (line?.kind !== 'task') return;
       setCurrent(line.task.id);
       virtual.scrollToIndex(at);
-      // The row may only now come into view.
+      // The row is rendered only after the list has scrolled to it.
       requestAnimationFrame(() => document.querySelector<HTMLElement>(`#row-${line.task.id}`)?.focus());
     },
   });

@@ -1,4 +1,4 @@
-// web/src/tasks/task-row.tsx: one task on one line, each fact in its column, and one thing to do next.
+// web/src/tasks/task-row.tsx: one row of the task list, with the most useful next action.
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Ban, ChevronDown, ChevronRight, Columns2, Ellipsis, TriangleAlert } from 'lucide-react';
 import { memo } from 'react';
@@ -7,13 +7,13 @@ import type { ApiTask } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
-import { ChecksWords } from '../ui/checks-status.tsx';
+import { ChecksStatus } from '../ui/checks-status.tsx';
 import { Cost, DiffStat, Elapsed, Files } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { useTaskActions } from './task-actions.tsx';
 
-/** The same for every row of every group, so that columns stand below each other. What has no room goes below the goal. */
+/** All rows share these columns so that they align. In narrow windows, hidden columns move below the goal. */
 const COLUMNS =
   'grid grid-cols-[1.5rem_minmax(0,1fr)_auto] items-center gap-x-3 @2xl:grid-cols-[1.5rem_7.5rem_minmax(0,1fr)_4rem_8.5rem_7.5rem] @5xl:grid-cols-[1.5rem_7.5rem_minmax(0,1.4fr)_minmax(0,1fr)_4rem_4.5rem_8.5rem_7.5rem]';
 const WIDE = 'hidden @2xl:block';
@@ -58,7 +58,7 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
           to="/p/$project/t/$task"
           params={{ project: task.project, task: task.id }}
           search={{}}
-          className="line-clamp-2 font-medium wrap-anywhere hover:underline @2xl:line-clamp-1"
+          className="line-clamp-2 font-medium wrap-anywhere hover:underline @5xl:line-clamp-1"
         >
           {cleanLine(task.title, 200)}
         </Link>
@@ -69,14 +69,14 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
         <p className="flex flex-wrap items-center gap-x-2 text-sm text-muted @2xl:hidden">
           <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
           <Cost costMicros={task.costMicros} tokens={task.tokens} />
-          <Changed task={task} />
+          <ChangeCounts task={task} />
         </p>
         <div className="text-sm @5xl:hidden">
-          <Doing task={task} />
+          <LastAction task={task} />
         </div>
       </div>
       <div role="cell" className={`${WIDEST} min-w-0 text-sm`}>
-        <Doing task={task} />
+        <LastAction task={task} />
       </div>
       <span role="cell" className={`${WIDE} text-right text-sm text-muted`}>
         <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
@@ -88,17 +88,17 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
         <Cost costMicros={task.costMicros} tokens={task.tokens} />
       </span>
       <span role="cell" className="hidden justify-end gap-2 text-sm text-muted @2xl:flex">
-        <Changed task={task} />
+        <ChangeCounts task={task} />
       </span>
       <span role="cell" className="flex items-center justify-end gap-1">
-        <Next task={task} />
+        <NextAction task={task} />
         <More task={task} />
       </span>
     </div>
   );
 });
 
-function Changed({ task: { risky, files, added, removed } }: { task: ApiTask }): ReactNode {
+function ChangeCounts({ task: { risky, files, added, removed } }: { task: ApiTask }): ReactNode {
   return (
     <>
       {risky !== null && risky > 0 ? (
@@ -113,7 +113,7 @@ function Changed({ task: { risky, files, added, removed } }: { task: ApiTask }):
   );
 }
 
-function Doing({ task }: { task: ApiTask }): ReactNode {
+function LastAction({ task }: { task: ApiTask }): ReactNode {
   const blocked = task.blockedHosts;
   const words = task.reason ?? task.doing;
   return (
@@ -123,7 +123,7 @@ function Doing({ task }: { task: ApiTask }): ReactNode {
           {cleanLine(words, 160)}
         </p>
       )}
-      {task.checks === null ? null : <ChecksWords checks={task.checks} brief />}
+      {task.checks === null ? null : <ChecksStatus checks={task.checks} brief />}
       {blocked.length === 0 ? null : (
         <p
           className="flex min-w-0 items-center gap-1 text-bad"
@@ -150,11 +150,10 @@ const REASONS: Partial<Record<ApiTask['state'], string>> = {
 const NEEDS: Readonly<Record<NonNullable<ApiTask['needs']>, string>> = {
   answer: 'Answer',
   host: 'Allow',
-  look: 'Look',
+  look: 'Open',
 };
 
-/** The next sensible thing. */
-function Next({ task }: { task: ApiTask }): ReactNode {
+function NextAction({ task }: { task: ApiTask }): ReactNode {
   const actions = useTaskActions();
   const at = { params: { project: task.project, task: task.id } } as const;
   switch (task.state) {
@@ -179,7 +178,7 @@ function Next({ task }: { task: ApiTask }): ReactNode {
     case 'stopped':
     case 'interrupted':
       return task.kind === 'agent' ? (
-        <Button size="small" onClick={() => actions.goOn(task)}>
+        <Button size="small" onClick={() => actions.continueTask(task)}>
           Continue
         </Button>
       ) : null;
@@ -206,7 +205,7 @@ function More({ task }: { task: ApiTask }): ReactNode {
   return (
     <Menu
       trigger={
-        <IconButton label={`More for ${cleanLine(task.name)}`} size="small">
+        <IconButton label={`More actions for ${cleanLine(task.name)}`} size="small">
           <Ellipsis size={16} aria-hidden />
         </IconButton>
       }
@@ -231,7 +230,7 @@ function More({ task }: { task: ApiTask }): ReactNode {
   );
 }
 
-/** Attempts at one goal share a line that opens. */
+/** Attempts at one goal share an expandable row. */
 export function AttemptsRow({
   tasks,
   index,
@@ -254,7 +253,7 @@ export function AttemptsRow({
     >
       <span role="cell">
         <IconButton
-          label={open ? 'Fold the attempts' : 'Show the attempts'}
+          label={open ? 'Hide attempts' : 'Show attempts'}
           aria-expanded={open}
           size="small"
           onClick={onToggle}

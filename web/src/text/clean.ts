@@ -1,12 +1,12 @@
-// web/src/text/clean.ts: the only way that words of an agent get onto the page.
-// Invariant: what comes out has no control or reordering character that is not visible as one, and no endless line.
-// It is put into the page as text nodes alone, never as markup.
+// web/src/text/clean.ts: sanitizes text from agents. All such text passes through here before it is shown.
+// Invariant: control and bidirectional characters become visible, and long lines are cut.
+// The page inserts the result only as text nodes, never as markup.
 import { createSanitizer, visible } from '../../../src/lib/sanitize.ts';
 
 const LONGEST_LINE = 4096;
 const LONGEST_TEXT = 400_000;
 
-/** Text with its own lines. */
+/** Multi-line text. */
 export function clean(text: string): string {
   const given = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text;
   const sanitizer = createSanitizer({ maxLine: LONGEST_LINE });

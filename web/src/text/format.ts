@@ -1,6 +1,6 @@
-// web/src/text/format.ts: times, money and sizes as people read them.
+// web/src/text/format.ts: formats times, money, sizes and counts.
 
-/** 45s, 6m, 1h 20m, 3d. */
+/** For example 45s, 6m, 1h 20m, 3d. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds}s`;
@@ -11,7 +11,7 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)}d`;
 }
 
-/** For commands: 0.4s, 41s, 2m 5s. */
+/** More precise than duration(): 0.4s, 41s, 2m 5s. */
 export function took(ms: number): string {
   if (ms < 10_000) return `${(ms / 1000).toFixed(1)}s`;
   const seconds = Math.round(ms / 1000);

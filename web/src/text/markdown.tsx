@@ -1,6 +1,6 @@
-// web/src/text/markdown.tsx: what an agent says, with headings, lists and code.
-// Invariants: no raw HTML, no images (loading one would tell somebody), links to http and https alone and with their host to be seen;
-// what would keep the browser busy, or nest deeper than it can draw, is shown as it was written.
+// web/src/text/markdown.tsx: renders Markdown from agents.
+// Invariants: no raw HTML; no images, because loading one would contact its server; only http and https links, with their host
+// visible. Markdown that is too slow to parse or nests too deeply is shown as plain text.
 import Markdown from 'react-markdown';
 import type { Components } from 'react-markdown';
 import { memo } from 'react';
@@ -8,10 +8,10 @@ import type { ReactNode } from 'react';
 import { clean, cleanLine } from './clean.ts';
 
 const COMPONENTS: Components = {
-  a: ({ href, children }) => <Outside href={href ?? ''}>{children}</Outside>,
+  a: ({ href, children }) => <ExternalLink href={href ?? ''}>{children}</ExternalLink>,
   img: ({ alt, src }) => (
     <span className="text-muted">
-      [picture{alt === undefined || alt === '' ? '' : `: ${cleanLine(alt)}`}, not loaded
+      [image{alt === undefined || alt === '' ? '' : `: ${cleanLine(alt)}`}, not loaded
       {typeof src === 'string' ? `: ${cleanLine(src, 120)}` : ''}]
     </span>
   ),
@@ -29,7 +29,7 @@ const COMPONENTS: Components = {
     </ol>
   ),
   pre: ({ children }) => (
-    // Code may be wider than the page: the keyboard must be able to move it.
+    // Focusable, so that the keyboard can scroll wide code.
     <pre
       tabIndex={0}
       className="my-2 max-w-full overflow-x-auto rounded-md border border-line bg-panel p-3 font-mono text-sm"
@@ -46,7 +46,7 @@ const COMPONENTS: Components = {
   hr: () => <hr className="my-3 border-line" />,
 };
 
-export const Words = memo(function Words({ text }: { text: string }): ReactNode {
+export const AgentText = memo(function AgentText({ text }: { text: string }): ReactNode {
   if (isTooMuch(text)) return <p className="max-w-[80ch] whitespace-pre-wrap wrap-anywhere">{clean(text)}</p>;
   return (
     <div className="max-w-[80ch] wrap-anywhere">
@@ -57,7 +57,7 @@ export const Words = memo(function Words({ text }: { text: string }): ReactNode 
   );
 });
 
-function Outside({ href, children }: { href: string; children: ReactNode }): ReactNode {
+function ExternalLink({ href, children }: { href: string; children: ReactNode }): ReactNode {
   const host = hostOf(href);
   if (host === null)
     return (
@@ -72,7 +72,7 @@ function Outside({ href, children }: { href: string; children: ReactNode }): Rea
   );
 }
 
-/** As the browser reads it, so that what is shown is where it leads; null for everything but http and https. */
+/** Parsed by the browser, so the shown host is where the link leads; null for other schemes than http and https. */
 function hostOf(href: string): string | null {
   try {
     const url = new URL(href);
@@ -83,10 +83,10 @@ function hostOf(href: string): string | null {
 }
 
 const LONGEST = 40_000;
-/** Reading them costs more than their number. */
+/** Parsing time grows faster than the number of these characters. */
 const MOST_SIGNS = 1000;
 const SIGNS = /[[*_`<&!~]/g;
-/** Quotes and lists within each other, on one line or by being further in on each. */
+/** Deeply nested quotes and lists, on one line or by indentation. */
 const DEEP = /^(?:[ \t]{0,3}(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))){10}|^[ \t]{40}/m;
 
 function isTooMuch(text: string): boolean {

@@ -1,6 +1,7 @@
-// web/src/ui/button.tsx: things to press. At least 24 pixels each way, with a visible ring when they have the focus.
+// web/src/ui/button.tsx: buttons and links. At least 24 by 24 pixels, with a visible focus ring.
 import { Link } from '@tanstack/react-router';
 import type { LinkProps } from '@tanstack/react-router';
+import { ArrowLeft } from 'lucide-react';
 import type { ComponentProps, ReactNode } from 'react';
 
 type Look = 'primary' | 'plain' | 'quiet' | 'danger';
@@ -26,7 +27,7 @@ export function Button({ look, size, className = '', ...rest }: ButtonProps): Re
   return <button type="button" {...rest} className={`${buttonClass(look, size)} ${className}`} />;
 }
 
-/** A picture alone: its name is for those who do not see it, and for who rests on it. */
+/** An icon without text: the label serves screen readers and the tooltip. */
 export function IconButton({
   label,
   className = '',
@@ -55,6 +56,17 @@ export function LinkButton({
   return (
     <Link {...rest} className={`${buttonClass(look, size)} ${className}`}>
       {children}
+    </Link>
+  );
+}
+
+export function BackLink({ children, ...rest }: LinkProps & { children: ReactNode }): ReactNode {
+  return (
+    <Link
+      {...rest}
+      className="inline-flex h-6 shrink-0 items-center gap-1 rounded-md text-muted hover:text-text hover:underline"
+    >
+      <ArrowLeft size={16} aria-hidden /> {children}
     </Link>
   );
 }

@@ -1,4 +1,4 @@
-// web/src/ui/checks-status.tsx: what the last checks of a task said, in a few words with a sign.
+// web/src/ui/checks-status.tsx: the result of a task's last checks, as an icon and a few words.
 import { CircleCheck, CircleDashed, CircleSlash, CircleX, LoaderCircle } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { ApiTask } from '../../../src/protocol/api/api.ts';
@@ -7,7 +7,7 @@ import { Elapsed } from './figures.tsx';
 
 type Checks = NonNullable<ApiTask['checks']>;
 
-export function ChecksWords({ checks, brief = false }: { checks: Checks | null; brief?: boolean }): ReactNode {
+export function ChecksStatus({ checks, brief = false }: { checks: Checks | null; brief?: boolean }): ReactNode {
   if (checks === null) return <Line sign={CircleDashed} look="text-muted" words="Checks not run" />;
   switch (checks.state) {
     case 'running':

@@ -1,4 +1,4 @@
-// web/src/ui/copyable.tsx: a command to copy.
+// web/src/ui/copyable.tsx: a command with a copy button.
 import { Check, Copy } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';

@@ -1,4 +1,4 @@
-// web/src/ui/dialog.tsx: a question or a form over the page.
+// web/src/ui/dialog.tsx: a modal dialog.
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -18,7 +18,7 @@ export function Dialog({
   title: string;
   about?: ReactNode;
   wide?: boolean;
-  /** There is nothing in it but words: the keyboard must be able to move them. */
+  /** The dialog contains only text, so its body must be focusable for keyboard scrolling. */
   reads?: boolean;
   children: ReactNode;
 }): ReactNode {

@@ -1,4 +1,4 @@
-// web/src/ui/fields.tsx: things to type into and to switch.
+// web/src/ui/fields.tsx: text fields, checkboxes and segmented controls.
 import { Checkbox as BaseCheckbox } from '@base-ui/react/checkbox';
 import { Check, Minus } from 'lucide-react';
 import { useEffect, useId, useRef } from 'react';
@@ -24,7 +24,7 @@ export function TextField({
   about?: string;
   mono?: boolean;
   type?: 'text' | 'number';
-  /** It is what the page is for: whoever comes can write at once. */
+  /** Takes focus when it appears. */
   ready?: boolean;
 }): ReactNode {
   const id = useId();
@@ -116,7 +116,6 @@ export function Checkbox({
   );
 }
 
-/** A few values, one of them chosen. */
 export function Segments<T extends string>({
   label,
   value,

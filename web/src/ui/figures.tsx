@@ -1,4 +1,4 @@
-// web/src/ui/figures.tsx: small facts that appear in many places.
+// web/src/ui/figures.tsx: small figures that many pages show.
 import type { ReactNode } from 'react';
 import { duration, money, plural, tokens } from '../text/format.ts';
 import { useNow } from './now.ts';
@@ -16,7 +16,6 @@ export function Files({ files }: { files: number | null }): ReactNode {
   return files === null ? null : <span className="tabular whitespace-nowrap">{plural(files, 'file')}</span>;
 }
 
-/** How long it took, or takes. */
 export function Elapsed({ from, to }: { from: number; to: number | null }): ReactNode {
   return to === null ? <Running from={from} /> : <span className="tabular">{duration(to - from)}</span>;
 }
@@ -25,7 +24,7 @@ function Running({ from }: { from: number }): ReactNode {
   return <span className="tabular">{duration(useNow() - from)}</span>;
 }
 
-/** Money where it is known, otherwise tokens; never a guess. */
+/** Money if the cost is known, otherwise tokens. Never an estimate. */
 export function Cost({ costMicros, tokens: count }: { costMicros: number | null; tokens: number | null }): ReactNode {
   if (costMicros !== null) return <span className="tabular">{money(costMicros)}</span>;
   return count === null || count === 0 ? null : <span className="tabular">{tokens(count)}</span>;

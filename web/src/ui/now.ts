@@ -1,4 +1,4 @@
-// web/src/ui/now.ts: one clock for the page, so that all times move together.
+// web/src/ui/now.ts: one clock for the page, so that all times change together.
 import { useSyncExternalStore } from 'react';
 
 const listeners = new Set<() => void>();
@@ -21,7 +21,7 @@ function tick(): void {
   for (const listener of listeners) listener();
 }
 
-/** Milliseconds since 1970, anew each second. */
+/** The current time in milliseconds, updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }

@@ -1,4 +1,4 @@
-// web/src/ui/state-badge.tsx: the state of a task: a sign, a word and a colour, never the colour alone.
+// web/src/ui/state-badge.tsx: the state of a task as an icon, a word and a colour, never the colour alone.
 import {
   Archive,
   CircleAlert,

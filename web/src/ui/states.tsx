@@ -1,4 +1,4 @@
-// web/src/ui/states.tsx: what is shown while there is nothing, not yet, or not at all.
+// web/src/ui/states.tsx: empty, failed and loading states.
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
 import { ApiRefusal } from '../api/client.ts';
@@ -15,7 +15,7 @@ export function Empty({ title, icon, children }: { title: string; icon?: ReactNo
   );
 }
 
-/** What failed, the command that helps, and another try. `tight`: inside of a form or a bar, which have margins of their own. */
+/** The error, its hint and a retry button. `tight`: without margins, for forms and bars. */
 export function Failure({
   error,
   retry,
@@ -46,7 +46,7 @@ export function Failure({
   );
 }
 
-/** Grey bars, but only for those who wait longer than a blink. */
+/** Placeholder bars, shown only after a short delay so that fast responses do not flicker. */
 export function Skeleton({ rows = 6, label }: { rows?: number; label: string }): ReactNode {
   const [late, setLate] = useState(false);
   useEffect(() => {

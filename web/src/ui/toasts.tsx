@@ -1,4 +1,4 @@
-// web/src/ui/toasts.tsx: what has just been done, or could not be, in a corner; said once to screen readers.
+// web/src/ui/toasts.tsx: short messages in a corner, also announced to screen readers.
 import { Toast } from '@base-ui/react/toast';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -8,7 +8,10 @@ import { Button, IconButton } from './button.tsx';
 
 const manager = Toast.createToastManager();
 
-export function say(title: string, options: { about?: string; action?: { label: string; do: () => void } } = {}): void {
+export function showToast(
+  title: string,
+  options: { about?: string; action?: { label: string; do: () => void } } = {},
+): void {
   const id = manager.add({
     title,
     description: options.about,
@@ -27,8 +30,8 @@ export function say(title: string, options: { about?: string; action?: { label: 
   });
 }
 
-/** What went wrong and what helps. Stays until it is closed. */
-export function sayFailure(error: unknown, what?: string): void {
+/** An error with its hint. Stays longer than other toasts. */
+export function showFailure(error: unknown, what?: string): void {
   const failure = error instanceof ApiRefusal ? error : null;
   const message = error instanceof Error ? cleanLine(error.message) : 'Something went wrong.';
   manager.add({

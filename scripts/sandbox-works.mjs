@@ -1,0 +1,43 @@
+// scripts/sandbox-works.mjs: may a native sandbox be started here, and if not, why? The reason and the fix are those of `ags doctor`.
+import { spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { has, installing, NEEDED, root } from './setup.mjs';
+
+const LEAST = ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--', 'true'];
+const INSTEAD = 'or use containers instead: --backend docker';
+
+/** Null: it may. Otherwise one sentence with the reason, the fix, and what can be done instead. */
+export function whyNoSandbox(uid = process.getuid()) {
+  const missing = NEEDED.filter((program) => !has(program));
+  if (missing.length > 0) {
+    const { command } = installing(missing);
+    return `No sandbox can be started here: ${missing.join(', ')} is not installed; run: sudo ${command}; ${INSTEAD}.`;
+  }
+  const as = process.getuid() === 0 ? { uid, gid: uid } : {};
+  if (spawnSync('bwrap', LEAST, { cwd: '/', stdio: 'ignore', ...as }).status === 0) return null;
+  const home = mkdtempSync(join(tmpdir(), 'ags-probe-'));
+  try {
+    if (process.getuid() === 0) chownSync(home, uid, uid);
+    const env = { HOME: home, PATH: process.env.PATH };
+    const doctor = [join(root, 'bin/ags.cjs'), 'doctor', '--json'];
+    return sentence(spawnSync(process.execPath, doctor, { cwd: home, env, encoding: 'utf8', ...as }).stdout);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** The first thing that doctor misses. */
+export function sentence(json) {
+  let checks = [];
+  try {
+    checks = JSON.parse(json).checks;
+  } catch {
+    // Without doctor's words, its name is the fix.
+  }
+  const { message = 'a test sandbox does not start', fix = 'See: ./ags doctor' } =
+    checks.find(({ status }) => status === 'missing') ?? {};
+  const [why, how] = [message, fix].map((text) => text.replace(/\.$/, ''));
+  return `No sandbox can be started here: ${why}; ${how.charAt(0).toLowerCase()}${how.slice(1)}; ${INSTEAD}.`;
+}

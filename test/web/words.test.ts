@@ -6,6 +6,7 @@ import { passes } from '../../web/src/task/item.ts';
 import { goalsOf, sharedFiles } from '../../web/src/tasks/goals.ts';
 import { clean, cleanLine } from '../../web/src/text/clean.ts';
 import { linesOf, parseSearch } from '../../web/src/tasks/order.ts';
+import { tasksToAnnounce } from '../../web/src/shell/notify.ts';
 
 const at = '2026-01-01T12:00:00.000Z';
 const read = (path: string) => ({ kind: 'read', path });
@@ -101,6 +102,18 @@ test('tasks that need the user come first, and attempts are grouped with the mos
   expect(keys(['attempts a-1']).slice(0, 4)).toEqual(['title needs-you', 'attempts a-1', 'a-1', 'a-2']);
   const { words, fits } = parseSearch('is:ready agent:dem date tests');
   expect([words, fits(task('x', 'look', 1))]).toEqual(['date tests', true]);
+});
+
+test('a task that already waits for an answer when the page first hears of it is announced; the first list is not', () => {
+  const task = (id: string, state: string, group: string) =>
+    ({ id, state, group, kind: 'agent' }) as unknown as ApiTask;
+  const tasks = [task('asks', 'needs-you', 'needs-you'), task('works', 'running', 'running')];
+  const announced = (before: Record<string, string> | null) =>
+    tasksToAnnounce(before === null ? null : new Map(Object.entries(before)), tasks).map(({ id }) => id);
+  expect(announced(null)).toEqual([]);
+  expect(announced({})).toEqual(['asks']);
+  expect(announced({ asks: 'running', works: 'queued' })).toEqual(['asks']);
+  expect(announced({ asks: 'needs-you', works: 'running' })).toEqual([]);
 });
 
 test('A123: only a part of ten million characters is shown, with or without line breaks', () => {

@@ -14,12 +14,12 @@ const NONE: readonly ApiTask[] = [];
 export function Announcer(): ReactNode {
   const { data } = useTasks();
   const project = useCurrentProject();
-  const before = useRef(new Map<string, string>());
+  const before = useRef<ReadonlyMap<string, string> | null>(null);
   const [news, setNews] = useState(NONE);
   useEffect(() => {
-    const tasks = data?.tasks ?? NONE;
-    const fresh = tasksToAnnounce(before.current, tasks);
-    before.current = new Map(tasks.map(({ id, state }) => [id, state]));
+    if (data === undefined) return;
+    const fresh = tasksToAnnounce(before.current, data.tasks);
+    before.current = new Map(data.tasks.map(({ id, state }) => [id, state]));
     if (fresh.length > 0) setNews(fresh);
   }, [data]);
   useNotifications(news);

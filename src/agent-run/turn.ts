@@ -21,7 +21,7 @@ import { withListeners, type RunHooks } from './run-hooks.ts';
 import type { NestedDocker } from '../nested-docker/nested-docker.ts';
 import type { ServiceListeners } from '../run/network/network-input.ts';
 import { openRunNetwork, type RunNetwork } from '../run/network/run-network.ts';
-import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import { PIPED_INPUT, runSandboxed, writtenBy } from '../run/run-sandboxed.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
 import type { HostContext } from '../run/host-context.ts';
 
@@ -126,7 +126,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   let streamsOver: Promise<unknown> = Promise.resolve();
   let terminal: LiveTurn['terminal'] = null;
   try {
-    const outcome = await supervise({
+    const outcome = await runSandboxed({
       context,
       plan,
       id: task.id,
@@ -137,19 +137,11 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
         },
         started: (sandbox) => network.started(sandbox),
       },
-      request: {
-        command: insideHostArgv(interactive ? [] : command, perlInside(spec.root)),
-        openStdio: async () => ({
-          stdio: interactive
-            ? { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null }
-            : { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null },
-          close: async () => undefined,
-        }),
-      },
+      command: insideHostArgv(interactive ? [] : command, perlInside(spec.root)),
+      ...(interactive ? {} : { openStdio: PIPED_INPUT }),
       spec,
-      paths,
-      // The control server handles signals and stops the turn itself.
-      signals: NO_SIGNALS,
+      runDir: paths.runDir,
+      written: writtenBy(paths),
       onStart(sandbox) {
         kill = () => sandbox.kill();
         if (unwritten !== null) kill();

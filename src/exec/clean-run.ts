@@ -12,7 +12,7 @@ import { planNetworkAndServices } from '../run/plan-run.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
 import type { SeedSource } from '../workspace/seed-files.ts';
-import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import { runSandboxed, writtenBy } from '../run/run-sandboxed.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 export interface CleanRun {
@@ -50,7 +50,7 @@ export async function runClean(
   await createAgentRun(over, paths, want.task, base);
   const made = describeAgentRun(context, over, paths, want.task, base, NOTHING_MORE);
   const spec = { ...made, limits: { ...made.limits, wallSeconds: want.seconds } };
-  const [failed, done] = [new AbortController(), new AbortController()];
+  const failed = new AbortController();
   let failure: string | null = null;
   await using docker = nestedDockerFor({
     context,
@@ -95,32 +95,24 @@ export async function runClean(
   const ended = AbortSignal.any([want.signal, failed.signal]);
   await Promise.race([services?.up, aborted(ended)]);
   if (failed.signal.aborted) return { exitCode: 1, ended: failure, denied: [] };
-  const outcome = await supervise({
+  const outcome = await runSandboxed({
     context,
     plan,
     id: want.task,
     network: running,
-    request: { command: want.command, openStdio: pipes },
+    command: want.command,
     spec,
-    paths,
-    signals: NO_SIGNALS,
-    onStart(sandbox) {
-      want.onStart(sandbox);
-      if (ended.aborted) sandbox.kill();
-      ended.addEventListener('abort', () => sandbox.kill(), { signal: done.signal });
-    },
-  }).finally(() => done.abort());
+    runDir: paths.runDir,
+    written: writtenBy(paths),
+    signal: ended,
+    onStart: (sandbox) => want.onStart(sandbox),
+  });
   return {
     exitCode: failure === null ? outcome.exitCode : outcome.exitCode || 1,
     ended: failure ?? outcome.ended,
     denied: running.denied(),
   };
 }
-
-const pipes = async () => ({
-  stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null } as const,
-  close: async () => undefined,
-});
 
 async function withComposed(context: HostContext, plan: RunPlan, paths: TaskPaths, want: CleanRun): Promise<RunPlan> {
   if (plan.config.compose === null) return plan;

@@ -15,7 +15,7 @@ import { builderOf, commandOf, imageOf, type RunPlan } from '../run/run-plan.ts'
 import { createRun } from '../run/create-run.ts';
 import { planRun, type PlanOptions } from '../run/plan-run.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
-import { catchSignals, supervise, type OpenStdio } from '../run/supervise.ts';
+import { catchSignals, runSandboxed, writtenBy, type OpenStdio } from '../run/run-sandboxed.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
@@ -95,14 +95,16 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
     await services?.awaitUp(() => signals.early !== null || failure.why !== null);
     if (failure.why !== null) return { exitCode: 1, taskId: id, changed: false, ended: failure.why, denied: [] };
     const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
-    const outcome = await supervise({
+    const outcome = await runSandboxed({
       context,
       plan,
       id,
       network,
-      request,
+      command: request.command,
+      openStdio: request.openStdio,
       spec,
-      paths,
+      runDir: paths.runDir,
+      written: writtenBy(paths),
       signals,
       onStart(sandbox) {
         writeRun(paths, { ...run, state: advance(run.state, 'running') });

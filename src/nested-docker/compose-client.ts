@@ -16,7 +16,7 @@ import { DOCKER_PORT } from '../run/network/plan-network.ts';
 import type { PlannedCompose } from '../run/planned-services.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 import { INSPECTION_LIMITS } from '../run/inspection.ts';
-import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import { runSandboxed } from '../run/run-sandboxed.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** A volume of nested Docker. Containers and client mount it at the same path, so that paths in compose files mean the same to both. */
@@ -75,51 +75,34 @@ export async function runClient(run: ClientRun): Promise<number> {
   const { context, plan, signal, dir } = run;
   const spec = await describeClient(run);
   signal.throwIfAborted();
-  let kill = (): void => undefined;
-  const over = (): void => kill();
-  signal.addEventListener('abort', over, { once: true });
   const reading: Promise<void>[] = [];
-  try {
-    const at = (name: string): string => join(dir, name);
-    const { exitCode, ended } = await supervise({
-      context,
-      plan,
-      id: run.task,
-      group: `${run.task}-compose`,
-      spec,
-      paths: { root: dir, runDir: at('run'), upper: at('upper'), home: at('home'), copy: at('copy'), git: at('git') },
-      signals: NO_SIGNALS,
-      network: {
-        onListener: (_name, listener) =>
-          void (listener as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
-        started: () => undefined,
-      },
-      request: {
-        command: run.argv,
-        openStdio: async () => ({
-          stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
-          close: async () => undefined,
-        }),
-      },
-      onStart(sandbox) {
-        kill = () => sandbox.kill();
-        if (signal.aborted) kill();
-        const read = async (name: 'stdout' | 'stderr'): Promise<void> => {
-          for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
-        };
-        reading.push(read('stdout'), read('stderr'));
-        // Both are awaited below.
-        for (const one of reading) one.catch(over);
-      },
-    });
-    await Promise.all(reading);
-    signal.throwIfAborted();
-    if (ended !== null) throw new AgsError('service.failed', `The compose client was ended. ${ended}`);
-    return exitCode;
-  } finally {
-    signal.removeEventListener('abort', over);
-    kill();
-  }
+  const { exitCode, ended } = await runSandboxed({
+    context,
+    plan,
+    id: run.task,
+    group: `${run.task}-compose`,
+    spec,
+    runDir: join(dir, 'run'),
+    written: [join(dir, 'upper')],
+    signal,
+    network: {
+      onListener: (_name, listener) =>
+        void (listener as Server).on('connection', (socket: Socket) => run.docker?.(socket)),
+    },
+    command: run.argv,
+    onStart(sandbox) {
+      const read = async (name: 'stdout' | 'stderr'): Promise<void> => {
+        for await (const chunk of (sandbox[name] ?? []) as AsyncIterable<Buffer>) await run.onOutput(name, chunk);
+      };
+      reading.push(read('stdout'), read('stderr'));
+      // Both are awaited below.
+      for (const one of reading) one.catch(() => sandbox.kill());
+    },
+  });
+  await Promise.all(reading);
+  signal.throwIfAborted();
+  if (ended !== null) throw new AgsError('service.failed', `The compose client was ended. ${ended}`);
+  return exitCode;
 }
 
 async function describeClient({ plan, context, dir, compose, docker }: ClientRun): Promise<SandboxSpec> {

@@ -9,7 +9,8 @@ import { layerAt } from '../lib/files.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { planInspection } from '../sandbox/spec/plan-inspection.ts';
-import { openBackend } from './open-backend.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import { PIPED_INPUT, runSandboxed } from './run-sandboxed.ts';
 import { inspectMachine, type HostContext } from './host-context.ts';
 
 const DEADLINE_MS = 10 * 60_000;
@@ -130,47 +131,40 @@ export async function inspectionsOver(
         })),
       ],
     };
-    const backend = await openBackend(context, { host, overlays: false, namespaces: false }, spec, runDir, over.id, {
-      files: [],
-      prefix: [],
-      env: {},
+    const deadline = AbortSignal.timeout(inspection.deadlineMs ?? DEADLINE_MS);
+    let stderr = '';
+    let answer: Promise<Collected> = Promise.resolve({ bytes: Buffer.alloc(0) });
+    const { exitCode, ended } = await runSandboxed({
+      context,
+      plan: { host, overlays: false, namespaces: false },
+      spec,
+      command: inspection.argv,
+      runDir,
+      written: [outDir],
+      id: over.id,
+      openStdio: PIPED_INPUT,
+      signal: deadline,
+      onStart(sandbox) {
+        sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
+        sandbox.stdin?.on('error', () => undefined);
+        sandbox.stdin?.end(inspection.input);
+        answer = collect(sandbox, inspection);
+      },
     });
-    const sandbox = await backend.start(spec, inspection.argv, {
-      stdin: 'pipe',
-      stdout: 'pipe',
-      stderr: 'pipe',
-      terminal: null,
-    });
-    let late = false;
-    const end = (): void => {
-      late = true;
-      sandbox.kill();
-    };
-    const deadline = setTimeout(end, inspection.deadlineMs ?? DEADLINE_MS);
-    try {
-      let stderr = '';
-      sandbox.stderr?.on('data', (chunk: Buffer) => (stderr = (stderr + chunk.toString('utf8')).slice(-4096)));
-      sandbox.stdin?.on('error', () => undefined);
-      sandbox.stdin?.end(inspection.input);
-      const [bytes, exitCode] = await Promise.all([collect(sandbox.stdout, inspection), sandbox.done]);
-      if (!(inspection.good ?? [0]).includes(exitCode))
-        throw new AgsError(
-          'capture.refused',
-          `The changes could not be read (${inspection.argv[0]} ended with ${exitCode}): ${stderr.trim().split('\n').at(-1) ?? ''}`,
-          { hint: `The files are still there: ${runDir}` },
-        );
-      return bytes;
-    } catch (error) {
-      // A killed inspection gave no verdict, which differs from a negative one.
-      const code = await Promise.race([sandbox.done.catch(() => 0), sleep(DEATH_MS, 0)]);
-      throw !late && code > KILLED ? killedInspection(error) : error;
-    } finally {
-      clearTimeout(deadline);
-      // A program whose output was refused half-way still waits for its reader.
-      sandbox.kill();
-      sandbox.stdout?.resume();
-      await sandbox.done.catch(() => undefined);
-    }
+    const { bytes, refused, cutOff = exitCode > KILLED } = await answer;
+    if (refused === undefined && (inspection.good ?? [0]).includes(exitCode)) return bytes;
+    const why = ended ?? stderr.trim().split('\n').at(-1) ?? '';
+    const error =
+      refused ??
+      new AgsError(
+        'capture.refused',
+        `The changes could not be read (${inspection.argv[0]} ended with ${exitCode}): ${why}`,
+        {
+          hint: `The files are still there: ${runDir}`,
+        },
+      );
+    // An inspection that was killed from outside gave no verdict, which differs from a negative one.
+    throw cutOff && ended === null && !deadline.aborted ? killedInspection(error) : error;
   };
   // Output that was consumed cannot be taken back, so that caller repeats the inspection itself.
   return (inspection) =>
@@ -178,7 +172,6 @@ export async function inspectionsOver(
 }
 
 const KILLED = 128;
-/** The output ends a moment before the process does. */
 const DEATH_MS = 100;
 
 function killedInspection(cause: unknown): AgsError {
@@ -210,19 +203,36 @@ export const INSPECTION_LIMITS = {
   cpus: null,
 } as const;
 
-async function collect(stream: NodeJS.ReadableStream | null, inspection: Inspection): Promise<Buffer> {
-  if (stream === null) return Buffer.alloc(0);
-  if (inspection.consume !== undefined) {
-    await inspection.consume(stream);
-    return Buffer.alloc(0);
-  }
+interface Collected {
+  readonly bytes: Buffer;
+  /** Why the output was refused half-way; `cutOff`: the program had been killed by then. */
+  readonly refused?: unknown;
+  readonly cutOff?: boolean;
+}
+
+/** Reads the output to its end. A program whose output is refused half-way still waits for its reader, so it is killed. */
+async function collect(sandbox: Sandbox, inspection: Inspection): Promise<Collected> {
+  const { stdout } = sandbox;
+  if (stdout === null) return { bytes: Buffer.alloc(0) };
   const chunks: Buffer[] = [];
+  try {
+    if (inspection.consume === undefined) await collectChunks(stdout, inspection.maxBytes ?? 256 * 1024 * 1024, chunks);
+    else await inspection.consume(stdout);
+    return { bytes: Buffer.concat(chunks) };
+  } catch (refused) {
+    // The output ends a moment before the process does.
+    const code = await Promise.race([sandbox.done.catch(() => 0), sleep(DEATH_MS, 0)]);
+    sandbox.kill();
+    stdout.resume();
+    return { bytes: Buffer.alloc(0), refused, cutOff: code > KILLED };
+  }
+}
+
+async function collectChunks(stdout: NodeJS.ReadableStream, limit: number, chunks: Buffer[]): Promise<void> {
   let bytes = 0;
-  const limit = inspection.maxBytes ?? 256 * 1024 * 1024;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  for await (const chunk of stdout as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > limit) throw new AgsError('capture.refused', 'The list of changes is too long.');
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
 }

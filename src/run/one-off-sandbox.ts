@@ -29,7 +29,7 @@ import { describeRun } from './create-run.ts';
 import type { RunPlan } from './run-plan.ts';
 import { workspaceKind } from './readiness.ts';
 import { openRunNetwork, type DeniedHost } from './network/run-network.ts';
-import { catchSignals, supervise, type OpenStdio } from './supervise.ts';
+import { catchSignals, runSandboxed, writtenBy, type OpenStdio } from './run-sandboxed.ts';
 import { configInput, inspectMachine, sandboxUser, type HostContext } from './host-context.ts';
 
 /** The working directory inside: empty, and besides the home the only writable place. */
@@ -104,14 +104,16 @@ export async function runOneOff<T>(
       docker: null,
     });
     using _look = reportUsage(dir, request.onLook);
-    const { exitCode, ended } = await supervise({
+    const { exitCode, ended } = await runSandboxed({
       context,
       plan,
       id: request.name,
       network,
-      request: { ...request, openStdio: request.openStdio ?? intoFile(output) },
+      command: request.command,
+      openStdio: request.openStdio ?? intoFile(output),
       spec,
-      paths,
+      runDir: paths.runDir,
+      written: writtenBy(paths),
       signals,
       onStart: (sandbox) => request.onStart?.(sandbox),
     });

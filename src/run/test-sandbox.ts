@@ -3,12 +3,9 @@
 // Invariant: it returns only when both have ended, however each of them ends.
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { run } from '../lib/process/process.ts';
-import type { Backend } from '../sandbox/backend.ts';
-import { openCgroup } from '../sandbox/watch/cgroup.ts';
 import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
 import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
 import { prlimitArgv } from '../sandbox/watch/limits.ts';
@@ -20,7 +17,7 @@ import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { createRun } from './create-run.ts';
 import type { RunPlan } from './run-plan.ts';
 import { nativeOptions } from './native-options.ts';
-import { openBackend } from './open-backend.ts';
+import { runSandboxed } from './run-sandboxed.ts';
 import type { HostContext } from './host-context.ts';
 
 /** The directory and plan of a test. */
@@ -61,14 +58,7 @@ const GIVE_UP_MS = 60_000;
 async function tryComplete(setup: TestSetup, workspace: Workspace): Promise<Outcome> {
   const { host } = setup.plan;
   const { spec, paths } = await create(setup, workspace, workspace);
-  await using cgroup = openCgroup(host.cgroupPlan, 'probe', spec.limits);
-  const backend = await openBackend(setup.context, setup.plan, spec, paths.runDir, 'probe', {
-    files: cgroup.enterFiles,
-    prefix: cgroup.prefix,
-    env: cgroup.env,
-  });
-  const command = ['/bin/sh', '-c', INSIDE, 'sh', setup.outsider, ...HIDDEN];
-  const answer = await runTest(backend, spec, command, join(paths.root, 'errors'));
+  const answer = await runTest(setup, spec, paths);
   const { report, said, startMs } = answer;
   if (said !== null) return { lacking: [], said, startMs };
   if (answer.lacking !== undefined) return { lacking: [answer.lacking], said: null, startMs };
@@ -88,23 +78,36 @@ async function tryComplete(setup: TestSetup, workspace: Workspace): Promise<Outc
 }
 
 async function runTest(
-  backend: Backend,
+  { context, plan, outsider }: TestSetup,
   spec: SandboxSpec,
-  command: readonly string[],
-  errors: string,
+  paths: TaskPaths,
 ): Promise<{ report: string; said: string | null; startMs: number; lacking?: string }> {
+  const errors = join(paths.root, 'errors');
   const stderr = openSync(errors, 'w');
   const began = performance.now();
   let report = '';
   let startMs = 0;
   try {
-    const sandbox = await backend.start(spec, command, { stdin: 'ignore', stdout: 'pipe', stderr, terminal: null });
-    sandbox.stdout?.on('data', (chunk: Buffer) => {
-      startMs ||= performance.now() - began;
-      report += chunk.toString('utf8');
+    await runSandboxed({
+      context,
+      plan,
+      spec,
+      command: ['/bin/sh', '-c', INSIDE, 'sh', outsider, ...HIDDEN],
+      runDir: paths.runDir,
+      written: [],
+      id: 'probe',
+      openStdio: async () => ({
+        stdio: { stdin: 'ignore', stdout: 'pipe', stderr, terminal: null },
+        close: async () => undefined,
+      }),
+      signal: AbortSignal.timeout(GIVE_UP_MS),
+      onStart(sandbox) {
+        sandbox.stdout?.on('data', (chunk: Buffer) => {
+          startMs ||= performance.now() - began;
+          report += chunk.toString('utf8');
+        });
+      },
     });
-    await Promise.race([sandbox.done, sleep(GIVE_UP_MS, undefined, { ref: false })]);
-    sandbox.kill();
     // A sandbox without any output could not start its program: bwrap's error output tells why.
     const complaint = report === '' ? readFileSync(errors, 'utf8') : '';
     return { report, said: complaint === '' ? null : complaint, startMs };

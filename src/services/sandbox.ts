@@ -24,7 +24,7 @@ import type { TaskPaths } from '../store/layout.ts';
 import type { PlannedService } from '../run/planned-services.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 import type { ServiceRoot } from './root.ts';
-import { NO_SIGNALS, supervise } from '../run/supervise.ts';
+import { runSandboxed, writtenBy } from '../run/run-sandboxed.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 const DATA = '/run/ags/data';
@@ -54,22 +54,15 @@ export function runService(
 ): Promise<{ exitCode: number; ended: string | null }> {
   const { plan } = on;
   makeOwn(want.paths.home, plan);
-  return supervise({
+  return runSandboxed({
     context,
     plan,
     id: want.task,
     group: want.group,
     spec: describeService(context, on, one, want),
-    paths: want.paths,
-    signals: NO_SIGNALS,
-    network: { onListener: () => undefined, started: () => undefined },
-    request: {
-      command: want.command,
-      openStdio: async () => ({
-        stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
-        close: async () => undefined,
-      }),
-    },
+    runDir: want.paths.runDir,
+    written: writtenBy(want.paths),
+    command: want.command,
     onStart: (sandbox) => want.onStart(sandbox),
   });
 }

@@ -138,7 +138,7 @@ async function inside(context, name, script) {
   const { prepareNetwork } = await load('run/network/plan-network');
   const { createTask } = await load('store/tasks');
   const { openRunNetwork } = await load('run/network/run-network');
-  const { catchSignals, supervise } = await load('run/supervise');
+  const { catchSignals, runSandboxed, writtenBy } = await load('run/run-sandboxed');
   const found = await findSignIn(context, agentNamed(name));
   if (found === null) return 44;
   const planned = await planRun(context, {});
@@ -167,16 +167,17 @@ async function inside(context, name, script) {
     stdio: { stdin: 'ignore', stdout: 1, stderr: 2, terminal: null },
     close: async () => undefined,
   });
-  const { exitCode } = await supervise({
+  const { exitCode } = await runSandboxed({
     context,
     plan,
     id,
     network,
-    request: { kind: 'exec', command: ['sh', '-c', script], openStdio },
+    command: ['sh', '-c', script],
+    openStdio,
     spec,
-    paths,
+    runDir: paths.runDir,
+    written: writtenBy(paths),
     signals,
-    onStart: () => undefined,
   });
   await network[Symbol.asyncDispose]();
   return exitCode;

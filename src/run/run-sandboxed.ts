@@ -1,4 +1,5 @@
-// run/supervise.ts: starts a sandbox in its control group and supervises it: forwards signals, watches limits, returns the exit code.
+// run/run-sandboxed.ts: the one place that starts a sandbox and stays with it to its end: control group, backend, streams, signals, limits
+// and exit code. Commands, agents' turns, services, compose clients, one-off programs, inspections and the readiness test all use it.
 // Invariant: when this returns, no process of the sandbox is left.
 import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
@@ -36,9 +37,6 @@ export function catchSignals(): Signals {
   };
 }
 
-/** For a process that is stopped in another way. */
-export const NO_SIGNALS: Signals = { early: null, passTo: () => undefined, [Symbol.dispose]: () => undefined };
-
 export interface Signals extends Disposable {
   /** The first signal that came before there was a receiver. */
   readonly early: NodeJS.Signals | null;
@@ -48,42 +46,59 @@ export interface Signals extends Disposable {
 /** Opens the streams of the command; called just before the sandbox starts. */
 export type OpenStdio = () => Promise<{ stdio: Stdio; close(): Promise<void> }>;
 
-export async function supervise(input: {
-  context: HostContext;
-  request: { readonly command: readonly string[]; readonly openStdio: OpenStdio };
-  spec: SandboxSpec;
-  paths: Pick<TaskPaths, 'root' | 'runDir' | 'upper' | 'home' | 'copy' | 'git'>;
-  plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>;
+export interface SandboxedRun {
+  readonly context: HostContext;
+  readonly plan: Pick<RunPlan, 'host' | 'overlays' | 'namespaces'>;
+  readonly spec: SandboxSpec;
+  readonly command: readonly string[];
+  /** The backend keeps its own files here. */
+  readonly runDir: string;
+  /** Directories whose growth counts towards the disk limit; those that do not exist yet are left out. */
+  readonly written: readonly string[];
   /** Marks its processes. */
-  id: string;
+  readonly id: string;
   /** Names its control group, if one process has several sandboxes with the same id. */
-  group?: string;
-  signals: Signals;
-  network: { onListener: OnListener; started(sandbox: Sandbox): void };
-  onStart(sandbox: Sandbox): void;
-}): Promise<{ exitCode: number; ended: string | null }> {
-  const { context, plan, id, spec, paths, signals } = input;
+  readonly group?: string;
+  /** Default: no input, and output as pipes. */
+  readonly openStdio?: OpenStdio;
+  /** Signals of the terminal, which are forwarded to the command. */
+  readonly signals?: Signals;
+  /** Ends the sandbox when it aborts. */
+  readonly signal?: AbortSignal;
+  readonly network?: { readonly onListener: OnListener; started?(sandbox: Sandbox): void };
+  onStart?(sandbox: Sandbox): void;
+}
+
+export interface SandboxedEnd {
+  readonly exitCode: number;
+  /** Why it was stopped early, as a sentence. */
+  readonly ended: string | null;
+}
+
+export async function runSandboxed(run: SandboxedRun): Promise<SandboxedEnd> {
+  const { context, plan, id, spec, signals, signal } = run;
   const { cgroupPlan } = plan.host;
-  await using cgroup = openCgroup(cgroupPlan, input.group ?? id, spec.limits);
-  const backend = await openBackend(context, plan, spec, paths.runDir, id, {
+  await using cgroup = openCgroup(cgroupPlan, run.group ?? id, spec.limits);
+  const backend = await openBackend(context, plan, spec, run.runDir, id, {
     files: cgroup.enterFiles,
     prefix: cgroup.prefix,
     env: cgroup.env,
   });
-  const terminal = await input.request.openStdio();
+  const streams = await (run.openStdio ?? pipes)();
   let ended: string | null = null;
   try {
-    const { command } = input.request;
-    const sandbox = await backend.start(spec, command, terminal.stdio, input.network.onListener);
+    const sandbox = await backend.start(spec, run.command, streams.stdio, run.network?.onListener);
+    const kill = (): void => sandbox.kill();
     try {
-      input.onStart(sandbox);
-      input.network.started(sandbox);
-      const { early } = signals;
-      if (early !== null) sandbox.kill();
-      signals.passTo((name) => sandbox.signal(name));
+      run.onStart?.(sandbox);
+      run.network?.started?.(sandbox);
+      const early = signals?.early ?? null;
+      if (early !== null || signal?.aborted === true) kill();
+      signals?.passTo((name) => sandbox.signal(name));
+      signal?.addEventListener('abort', kill, { once: true });
       const end = (why: string): void => {
         ended = why;
-        sandbox.kill();
+        kill();
         cgroup.kill();
       };
       const watch = watchSoon(
@@ -91,9 +106,9 @@ export async function supervise(input: {
           initPid: sandbox.initPid,
           limits: spec.limits,
           watchMemory: cgroupPlan.kind === 'none' || !cgroupPlan.holds.includes('memory'),
-          directories: [paths.upper, paths.home, paths.copy, paths.git].filter((path) => existsSync(path)),
+          directories: run.written.filter((path) => existsSync(path)),
           mounts: spec.mounts,
-          freeFloorBytes: freeFloor(statfsSync(paths.root)),
+          freeFloorBytes: freeFloor(statfsSync(run.runDir)),
           onBreach: (breach) => end(describeBreach(breach)),
         },
         (error) => end(`Stopped: its limits could not be watched (${(error as Error).message}).`),
@@ -106,14 +121,32 @@ export async function supervise(input: {
       };
     } catch (error) {
       // The caller will not wait for the sandbox after an error.
-      sandbox.kill();
+      kill();
       await sandbox.done.catch(() => undefined);
       throw error;
+    } finally {
+      signal?.removeEventListener('abort', kill);
     }
   } finally {
-    await terminal.close();
+    await streams.close();
   }
 }
+
+/** The directories of a task that its sandbox writes. */
+export function writtenBy({ upper, home, copy, git }: Pick<TaskPaths, 'upper' | 'home' | 'copy' | 'git'>): string[] {
+  return [upper, home, copy, git];
+}
+
+/** Streams for a caller that writes the input. */
+export const PIPED_INPUT: OpenStdio = async () => ({
+  stdio: { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe', terminal: null },
+  close: async () => undefined,
+});
+
+const pipes: OpenStdio = async () => ({
+  stdio: { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe', terminal: null },
+  close: async () => undefined,
+});
 
 // Most commands end before the first check is due, and need not load the governor.
 const FIRST_LOOK_MS = 150;

@@ -6,7 +6,7 @@ import { passes } from '../../web/src/task/item.ts';
 import { goalsOf, sharedFiles } from '../../web/src/tasks/goals.ts';
 import { clean, cleanLine } from '../../web/src/text/clean.ts';
 import { linesOf, parseSearch } from '../../web/src/tasks/order.ts';
-import { tasksToAnnounce } from '../../web/src/shell/notify.ts';
+import { tasksToAnnounce } from '../../web/src/shell/news.ts';
 
 const at = '2026-01-01T12:00:00.000Z';
 const read = (path: string) => ({ kind: 'read', path });

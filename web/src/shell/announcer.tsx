@@ -7,7 +7,8 @@ import { useTasks } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { stateWord } from '../ui/state-badge.tsx';
 import { useCurrentProject } from './current.ts';
-import { tasksToAnnounce, useNotifications } from './notify.ts';
+import { tasksToAnnounce } from './news.ts';
+import { useNotifications } from './notify.ts';
 
 const NONE: readonly ApiTask[] = [];
 

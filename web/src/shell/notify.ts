@@ -26,19 +26,6 @@ export async function requestNotifications(): Promise<boolean> {
   return granted;
 }
 
-/** Agent tasks that have newly entered a state that needs attention. `before` has the state of every task that was known; null: this
- * is the first list, and nothing in it is news. A task can ask its question before the page first hears of it. */
-export function tasksToAnnounce(
-  before: ReadonlyMap<string, string> | null,
-  tasks: readonly ApiTask[],
-): readonly ApiTask[] {
-  if (before === null) return [];
-  return tasks.filter(
-    ({ id, group, state, kind }) =>
-      kind === 'agent' && before.get(id) !== state && (group === 'needs-you' || group === 'look'),
-  );
-}
-
 export function useNotifications(news: readonly ApiTask[]): void {
   const notifying = useNotificationState();
   // One entry per task with its latest state: a task may need the user and be ready a moment later.

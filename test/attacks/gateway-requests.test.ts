@@ -10,11 +10,11 @@ import {
   ORIGIN,
   readText,
   startTls,
+  statusOf,
   type TestGateway,
   type HostContext,
 } from '../gateway/fixture.ts';
 
-const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
 const request = (target: string, host: string, more = ''): string =>
   `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`;
 
@@ -31,12 +31,6 @@ function listener(): { heard: string[]; serve: (socket: Pick<Socket, 'on' | 'wri
       socket.on('end', () => socket.end());
     },
   };
-}
-
-async function tunnelTo(gateway: TestGateway, host: string, port = 443): Promise<Socket> {
-  const socket = await gateway.tunnel(host, port);
-  if (typeof socket === 'string') throw new Error(socket);
-  return socket;
 }
 
 describe('plain HTTP', () => {
@@ -82,14 +76,14 @@ describe('plain HTTP', () => {
       ['https://plain.test/', 'plain.test'],
       ['/', 'plain.test:8080'],
     ] as const) {
-      const socket = await tunnelTo(gateway, 'plain.test', 80);
+      const socket = await gateway.open('plain.test', 80);
       socket.write(request('/first', 'plain.test'));
       expect(await readText(socket, /ok$/)).toMatch(/^HTTP\/1\.1 200/);
       socket.write(request(target, host));
       expect(statusOf(await readText(socket, /\r\n\r\n/))).toBe('421');
       socket.destroy();
     }
-    const socket = await tunnelTo(gateway, 'plain.test', 80);
+    const socket = await gateway.open('plain.test', 80);
     socket.write(helloFor('plain.test'));
     expect(statusOf(await readText(socket))).toBe('400');
     expect(heard.map((text) => text.split('\r\n').slice(0, 2).join(' '))).toEqual(
@@ -101,7 +95,7 @@ describe('plain HTTP', () => {
     const { context, gateway, heard } = await plain();
     await using _ = context;
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
-    const socket = await tunnelTo(gateway, 'plain.test', 80);
+    const socket = await gateway.open('plain.test', 80);
     socket.write(request('/', 'plain.test', `Connection: Upgrade\r\nUpgrade: websocket\r\n${key}`));
     expect(statusOf(await readText(socket, /ok$/))).toBe('200');
     socket.write(request('/', 'evil.test'));
@@ -133,7 +127,7 @@ describe('plain HTTP', () => {
     const warnings: string[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning.name);
     process.on('warning', onWarning);
-    const socket = await tunnelTo(gateway, 'plain.test', 80);
+    const socket = await gateway.open('plain.test', 80);
     for (let i = 0; i < 15; i++) {
       socket.write('POST / HTTP/1.1\r\nHost: plain.test\r\nContent-Length: 4\r\n\r\n');
       expect(statusOf(await readText(socket, /ok$/))).toBe('200');
@@ -178,7 +172,7 @@ describe('hosts whose requests are looked into', () => {
       ...more,
     });
     const secure = async (name = 'api.test'): Promise<Socket> =>
-      startTls(await tunnelTo(gateway, 'api.test'), name, context);
+      startTls(await gateway.open('api.test'), name, context);
     return { context, gateway, heard, secure };
   }
 
@@ -311,7 +305,7 @@ describe('hosts whose requests are looked into', () => {
     ]);
     expect(heard[0]).toContain('authorization: Bearer real-value-1234');
     // The secret's host can be reached by other ways too, but the secret stays at its endpoint.
-    const socket = await tunnelTo(gateway, 'api.test');
+    const socket = await gateway.open('api.test');
     const secure = await startTls(socket, 'api.test', context);
     secure.write(request('/', 'api.test', 'Authorization: placeholder-5678\r\n'));
     await readText(secure, /ok$/);

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
+  connectTo,
   createWorld,
   helloFor,
   helloMessage,
@@ -31,8 +32,6 @@ beforeAll(async () => {
 
 afterAll(() => context[Symbol.asyncDispose]());
 
-const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
-
 describe('what is said in a tunnel to port 443', () => {
   /** What the origin heard on the one connection that was made for it. */
   async function say(
@@ -40,8 +39,7 @@ describe('what is said in a tunnel to port 443', () => {
     host = 'allowed.test',
   ): Promise<{ heard: string; line: string }> {
     const [before, connections, lines] = [origin.heard.length, origin.connections, gateway.log.length];
-    const socket = await gateway.tunnel(host);
-    if (typeof socket === 'string') throw new Error(socket);
+    const socket = await gateway.open(host);
     for (const chunk of chunks) {
       socket.write(chunk);
       await sleep(30);

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import {
   addressInside,
+  connectTo,
   createWorld,
   helloFor,
   LIMITS,
@@ -15,11 +16,8 @@ import {
   rulesOf,
   socks,
   startTls,
+  statusOf,
 } from '../gateway/fixture.ts';
-
-const connectTo = (authority: string, more = ''): string =>
-  `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${more}\r\n`;
-const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
 
 describe('A67: a gateway with a token', () => {
   const basic = (text: string): string => `Proxy-Authorization: Basic ${Buffer.from(text).toString('base64')}\r\n`;

@@ -1,4 +1,4 @@
-// test/gateway/address.test.ts: which addresses a name may lead to.
+// test/gateway/address.test.ts: the gateway refuses to dial special addresses unless the user granted them.
 import { expect, test } from 'vitest';
 import { createGuard, parseBlock } from '../../src/gateway/dial/address.ts';
 
@@ -75,7 +75,7 @@ test('public addresses are not refused, nor the IPv6 forms of public IPv4 addres
   expect(asked.filter((address) => guard.refuse(address) !== null)).toEqual([]);
 });
 
-test('what is not plainly an address is refused', () => {
+test('text that is not plainly an address is refused', () => {
   const asked = [
     '',
     'localhost',
@@ -112,7 +112,7 @@ test('an IPv6 form of an IPv4 address is refused whenever the IPv4 address is, i
   expect({ open, enough: refused > 5000 }).toEqual({ open: [], enough: true });
 });
 
-test('a granted block opens what lies in it and nothing beside it', () => {
+test('a granted block opens the addresses in it and no others', () => {
   const granting = createGuard({
     granted: ['10.1.0.0/16', '127.0.0.0/8', 'fd00:1::/32', '192.168.7.9'],
     ownAddresses: () => ['10.1.2.3', '10.2.0.1'],
@@ -136,7 +136,7 @@ test('a granted block opens what lies in it and nothing beside it', () => {
   );
 });
 
-test('a cloud metadata address must be granted by itself: a wide block does not open it', () => {
+test('a cloud metadata address must be granted by itself; a wide block does not open it', () => {
   const wide = createGuard({ granted: ['169.254.0.0/16', 'fd00::/8'], ownAddresses: () => [] });
   const single = createGuard({ granted: ['169.254.169.254', 'fd00:ec2::254/128'], ownAddresses: () => [] });
   const ask = (one: typeof wide): unknown[] =>
@@ -145,7 +145,7 @@ test('a cloud metadata address must be granted by itself: a wide block does not 
   expect(ask(single)).toEqual(['link-local', null, null, null]);
 });
 
-test('an address that the machine gains later is refused after a second at most', () => {
+test('an address that the machine gains later is refused after at most a second', () => {
   let now = 0;
   const own = ['151.101.2.9'];
   const moving = createGuard({ granted: [], ownAddresses: () => own, now: () => now });
@@ -155,7 +155,7 @@ test('an address that the machine gains later is refused after a second at most'
   expect([before, moving.refuse('151.101.2.10')]).toEqual([null, 'an address of this machine']);
 });
 
-test('blocks are read strictly', () => {
+test('blocks with extra bits, wrong prefixes or other text are rejected', () => {
   const texts = ['10.1.0.0/16', '10.1.2.3', 'fd00:1::/32', '0.0.0.0/0', '10.1.2.3/16', '10.1.0.0/33', '10.1/16'].concat(
     ['fd00::/129', '::ffff:10.0.0.0/104', '10.0.0.0/8 ', '', 'example.com', '10.0.0.0/', 'fe80::%1/64'],
   );

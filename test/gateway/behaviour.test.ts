@@ -1,5 +1,4 @@
-// test/gateway/behaviour.test.ts: a gateway over time: rules that change, people who are asked, budgets, and sides that are
-// slow, dead or gone.
+// test/gateway/behaviour.test.ts: a gateway over time: changed rules, asks, budgets, and slow, dead or closed connections.
 // needs: low-ports
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -11,6 +10,7 @@ import { describe, expect, test } from 'vitest';
 import type { Ask } from '../../src/gateway/asks.ts';
 import type { Refusal } from '../../src/gateway/limits.ts';
 import {
+  connectTo,
   createWorld,
   helloFor,
   LIMITS,
@@ -18,30 +18,23 @@ import {
   readText,
   rulesOf,
   socks,
+  statusOf,
   type TestGateway,
   type HostContext,
 } from './fixture.ts';
 
-const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
-const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
 const linesOf = ({ log }: TestGateway): string[] => log.map(({ verdict, reason }) => `${verdict}: ${reason}`);
 
-/** Says everything back, and ends when the client does. */
+/** An origin that echoes what it gets and ends when the client ends. */
 const echoes = (context: HostContext): Promise<number> =>
   context.tcp(0, (socket) => void socket.on('data', (chunk) => socket.write(chunk)).on('end', () => socket.end()));
-
-async function open(gateway: TestGateway, port: number): Promise<Socket> {
-  const socket = await gateway.tunnel('allowed.test', port);
-  if (typeof socket === 'string') throw new Error(socket);
-  return socket;
-}
 
 async function hears(socket: Socket, text: string): Promise<boolean> {
   socket.write(text);
   return (await readText(socket, new RegExp(text), 10_000)) === text;
 }
 
-/** A port that nobody answers: whoever listens there does nothing, and its queue is full. */
+/** A port that never accepts: its process is blocked and its queue is full. */
 async function deadPort(): Promise<{ port: number } & Disposable> {
   const program = `const server = require('net').createServer().listen({ port: 0, host: '${ORIGIN}', backlog: 1 }, () => {
     require('fs').writeSync(1, String(server.address().port));
@@ -62,16 +55,16 @@ async function deadPort(): Promise<{ port: number } & Disposable> {
 }
 
 describe('rules that change', () => {
-  test('open tunnels stay, and the next connection is decided anew', async () => {
+  test('open tunnels stay open, and the next connection follows the new rules', async () => {
     await using context = await createWorld();
     const port = await echoes(context);
     const gateway = await context.gateway({ allow: [`allowed.test:${port}`] });
-    const tunnel = await open(gateway, port);
+    const tunnel = await gateway.open('allowed.test', port);
     gateway.gateway.setRules([]);
     expect(await hears(tunnel, 'one')).toBe(true);
     expect(await gateway.tunnel('allowed.test', port)).toMatch(/^HTTP\/1\.1 403 /);
     gateway.gateway.setRules(rulesOf([`allowed.test:${port}`]));
-    const second = await open(gateway, port);
+    const second = await gateway.open('allowed.test', port);
     gateway.gateway.setRules(rulesOf([`allowed.test:${port}`], ['allowed.test']));
     expect(await gateway.tunnel('allowed.test', port)).toContain('denied by allowed.test (test)');
     expect([await hears(tunnel, 'two'), await hears(second, 'three')]).toEqual([true, true]);
@@ -82,7 +75,7 @@ describe('rules that change', () => {
   });
 });
 
-describe('record: a person is asked', () => {
+describe('record mode: the user is asked', () => {
   const record = (
     context: HostContext,
     more: { askSeconds?: number; onAsk?: (ask: Ask) => void } = {},
@@ -94,7 +87,7 @@ describe('record: a person is asked', () => {
       ...(more.onAsk === undefined ? {} : { onAsk: more.onAsk }),
     });
 
-  test('connections to an unknown host wait together, and go on when it is allowed', async () => {
+  test('connections to an unknown host wait together and continue once it is allowed', async () => {
     await using context = await createWorld();
     const port = await context.tcp(0, (socket) => void socket.end('served'));
     const asked: Ask[] = [];
@@ -116,7 +109,7 @@ describe('record: a person is asked', () => {
     );
   });
 
-  test('nobody answers: refused in time, and written down as unknown', async () => {
+  test('an unanswered ask is denied at its timeout and logged as unknown', async () => {
     await using context = await createWorld();
     const gateway = await record(context, { askSeconds: 1 });
     const started = performance.now();
@@ -128,7 +121,7 @@ describe('record: a person is asked', () => {
     expect(context.asked).toEqual([]);
   });
 
-  test('a deny answers whoever waits; what a rule denies is never asked about', async () => {
+  test('a deny ends the waiting connections, and denied hosts are never asked about', async () => {
     await using context = await createWorld();
     const asked: Ask[] = [];
     const gateway = await record(context, { onAsk: (ask) => asked.push(ask) });
@@ -143,7 +136,7 @@ describe('record: a person is asked', () => {
     ]);
   });
 
-  test("a program that asks for hosts without end does not fill anybody's screen or memory", async () => {
+  test('a program that requests endless hosts gets at most 100 asks at a time', async () => {
     await using context = await createWorld();
     const asked: Ask[] = [];
     const gateway = await record(context, { onAsk: (ask) => asked.push(ask) });
@@ -154,7 +147,7 @@ describe('record: a person is asked', () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test('who waits when everything is closed is written down and let go', async () => {
+  test('closing the gateway ends waiting connections and logs them', async () => {
     await using context = await createWorld();
     const gateway = await record(context);
     const waiting = gateway.talk(connectTo('unknown.test:443'));
@@ -169,7 +162,7 @@ describe('record: a person is asked', () => {
 });
 
 describe('budgets', () => {
-  test('bytes: the connection that spends the last one is cut, later ones are told why, and it is said once', async () => {
+  test('a spent byte budget cuts the connection, refuses later ones with the reason and is reported once', async () => {
     await using context = await createWorld();
     const origin = await context.spy(0);
     const refusals: Refusal[] = [];
@@ -178,7 +171,10 @@ describe('budgets', () => {
       policy: { limits: { ...LIMITS, bytesOut: 100_000 } },
       onLimit: (refusal) => refusals.push(refusal),
     });
-    const [first, idle] = [await open(gateway, origin.port), await open(gateway, origin.port)];
+    const [first, idle] = [
+      await gateway.open('allowed.test', origin.port),
+      await gateway.open('allowed.test', origin.port),
+    ];
     first.write(Buffer.alloc(99_000));
     await expect.poll(() => origin.heard.length).toBe(99_000);
     for (let i = 0; i < 100 && !first.destroyed; i++) {
@@ -191,7 +187,7 @@ describe('budgets', () => {
     await expect.poll(() => linesOf(gateway)).toEqual([`denied: ${spent}`]);
     const later = await gateway.talk(connectTo(`allowed.test:${origin.port}`));
     expect(later).toMatch(/^HTTP\/1\.1 503 ags: refused by the network policy of this sandbox: the 100000 bytes /);
-    // One that was open before cannot send any more either.
+    // A connection that was open before cannot send any more either.
     idle.write('one more byte');
     await readText(idle);
     expect(origin.heard.length).toBeLessThanOrEqual(100_000);
@@ -201,7 +197,7 @@ describe('budgets', () => {
     expect(origin.connections).toBe(2);
   });
 
-  test('A151: more connections than allowed in a second are refused, and a clock that is set back does no harm', async () => {
+  test('A151: connections above the rate limit are refused, and setting the clock back does no harm', async () => {
     await using context = await createWorld();
     const refusals: Refusal[] = [];
     const clock = { ms: 50_000_000 };
@@ -223,31 +219,31 @@ describe('budgets', () => {
     expect(gateway.log).toHaveLength(30);
   });
 
-  test('A70: so many at a time; the rest is told so, and those that are one too many do not pile up', async () => {
+  test('A70: connections above the limit get 503 or are closed, and do not pile up', async () => {
     await using context = await createWorld();
     const port = await echoes(context);
     const gateway = await context.gateway({
       allow: [`allowed.test:${port}`],
       policy: { limits: { ...LIMITS, connections: 50 } },
     });
-    const tunnel = await open(gateway, port);
+    const tunnel = await gateway.open('allowed.test', port);
     const idle = await Promise.all(Array.from({ length: 49 }, () => gateway.connect()));
     await expect.poll(() => gateway.gateway.stats.open).toBe(50);
     const extra = await Promise.all(Array.from({ length: 300 }, () => gateway.connect()));
-    // Some are told why; the others, which do not go away by themselves, find the door closed.
+    // The gateway answers 64 of the extra connections; it closes the rest without an answer.
     const answers = await Promise.all(extra.map((socket) => readText(socket)));
     expect(answers.filter((answer) => answer !== '').map(statusOf)).toEqual(Array(64).fill('503'));
     expect([gateway.gateway.stats.open, await hears(tunnel, 'still here')]).toEqual([50, true]);
     for (const socket of [...idle, ...extra]) socket.destroy();
     await expect.poll(() => gateway.gateway.stats.open).toBe(1);
-    expect(await hears(await open(gateway, port), 'and again')).toBe(true);
+    expect(await hears(await gateway.open('allowed.test', port), 'and again')).toBe(true);
   });
 });
 
 describe('clients that are slow or gone', () => {
   const waits = { firstWordsMs: 300 };
 
-  test('A70: whoever says nothing, or says it letter by letter, is sent away, and others are served meanwhile', async () => {
+  test('A70: silent and letter-by-letter clients are disconnected while others are served', async () => {
     await using context = await createWorld();
     const port = await echoes(context);
     const gateway = await context.gateway({ allow: [`allowed.test:${port}`], waits });
@@ -255,19 +251,19 @@ describe('clients that are slow or gone', () => {
     const slow = await gateway.connect();
     const [silentEnd, slowEnd] = [readText(silent), readText(slow)];
     const typing = setInterval(() => slow.writable && slow.write('G'), 20);
-    const tunnel = await open(gateway, port);
+    const tunnel = await gateway.open('allowed.test', port);
     expect([await silentEnd, await slowEnd]).toEqual(['', '']);
     clearInterval(typing);
     expect(await hears(tunnel, 'served')).toBe(true);
     await expect.poll(() => linesOf(gateway)).toEqual(Array(2).fill('failed: it did not say where to in time'));
   });
 
-  test('a tunnel to port 443 whose TLS does not begin in time is closed, and the origin with it', async () => {
+  test('a tunnel to port 443 whose TLS does not begin in time is closed, with its connection to the origin', async () => {
     await using context = await createWorld();
     const origin = await context.spy(443);
     const gateway = await context.gateway({ waits });
     for (const words of ['', '\x16', '\x16\x03\x01\x02\x00\x01\x00']) {
-      const socket = await open(gateway, 443);
+      const socket = await gateway.open('allowed.test', 443);
       socket.write(Buffer.from(words, 'latin1'));
       await readText(socket);
       expect(socket.destroyed || socket.readableEnded).toBe(true);
@@ -277,7 +273,7 @@ describe('clients that are slow or gone', () => {
     await expect.poll(() => [origin.heard, gateway.gateway.stats.open]).toEqual(['', 0]);
   });
 
-  test('A70: an endless head is cut at 64 kB, whatever it is made of', async () => {
+  test('A70: an endless request head is cut at 64 kB, whatever it contains', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway();
     const block = 'a'.repeat(8000);
@@ -292,7 +288,7 @@ describe('clients that are slow or gone', () => {
     expect(gateway.log).toHaveLength(4);
   });
 
-  test('a client that ends before it has said where to is closed at once and written down', async () => {
+  test('a client that ends before naming its target is closed at once and logged', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({ waits: { firstWordsMs: 60_000 } });
     for (const words of ['', 'CONNECT allo', '\x05', '\x05\x01\x00\x05\x01'])
@@ -301,7 +297,7 @@ describe('clients that are slow or gone', () => {
     await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 
-  test('a client that has ended before its connection is open is heard to the end, and answered', async () => {
+  test('a client that half-closes before its connection is open is still read to the end and answered', async () => {
     await using context = await createWorld();
     const port = await context.tcp(0, (socket) => {
       let said = '';
@@ -321,26 +317,26 @@ describe('clients that are slow or gone', () => {
     await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 
-  test('an origin that has ended before anything is said is passed on as such', async () => {
+  test('an origin that ends at once is passed on as an ended connection', async () => {
     await using context = await createWorld();
     await context.tcp(443, (socket) => void socket.end());
     const port = await context.tcp(0, (socket) => void socket.end());
     const gateway = await context.gateway({ allow: ['allowed.test', `allowed.test:${port}`] });
-    const raw = await open(gateway, port);
+    const raw = await gateway.open('allowed.test', port);
     expect(await readText(raw)).toBe('');
     expect(raw.readableEnded).toBe(true);
-    const secure = await open(gateway, 443);
+    const secure = await gateway.open('allowed.test', 443);
     await sleep(100);
     secure.write(helloFor('allowed.test'));
     expect(await readText(secure)).toBe('');
     expect(secure.readableEnded || secure.destroyed).toBe(true);
   });
 
-  test('a client that resets its connection ends the one to the origin', async () => {
+  test('a client that resets its connection ends the connection to the origin', async () => {
     await using context = await createWorld();
     const origin = await context.spy(0);
     const gateway = await context.gateway({ allow: [`allowed.test:${origin.port}`] });
-    const socket = await open(gateway, origin.port);
+    const socket = await gateway.open('allowed.test', origin.port);
     socket.write('hello');
     await expect.poll(() => origin.heard).toBe('hello');
     socket.resetAndDestroy();
@@ -351,7 +347,7 @@ describe('clients that are slow or gone', () => {
 });
 
 describe('origins that are slow or gone', () => {
-  test('one that refuses, one that resets, one that is gone', async () => {
+  test('an origin that refuses, resets or does not exist is reported as such', async () => {
     await using context = await createWorld();
     const resets = await context.tcp(0, (socket) => void socket.on('data', () => socket.resetAndDestroy()));
     const gateway = await context.gateway({ allow: [`allowed.test:${resets}`, 'allowed.test:1', 'gone.test'] });
@@ -367,7 +363,7 @@ describe('origins that are slow or gone', () => {
     await expect.poll(() => gateway.gateway.stats.open).toBe(0);
   });
 
-  test('a name server that does not answer costs one host its time, and no other', async () => {
+  test('a silent name server delays only the hosts that it serves', async () => {
     await using context = await createWorld();
     const port = await echoes(context);
     const silent = createSocket('udp4').bind(0, '127.0.0.1');
@@ -377,8 +373,7 @@ describe('origins that are slow or gone', () => {
       policy: { dns: [`127.0.0.1:${silent.address().port}`] },
     });
     const slow = gateway.talk(connectTo('slow.test:443'), { waitMs: 20_000 });
-    const quick = await gateway.tunnel(ORIGIN, port);
-    if (typeof quick === 'string') throw new Error(quick);
+    const quick = await gateway.open(ORIGIN, port);
     expect(await hears(quick, 'quick')).toBe(true);
     expect(await slow).toMatch(
       /^HTTP\/1\.1 504 ags: slow\.test:443 is allowed, but could not be reached: no name server/,
@@ -386,7 +381,7 @@ describe('origins that are slow or gone', () => {
     silent.close();
   });
 
-  test('one that does not answer: 504 in time, while others are served', async () => {
+  test('a silent origin gets the client a 504 in time, while others are served', async () => {
     await using context = await createWorld();
     using dead = await deadPort();
     const port = await echoes(context);
@@ -394,7 +389,7 @@ describe('origins that are slow or gone', () => {
     const gateway = await context.gateway({ allow, waits: { connectMs: 600 } });
     const started = performance.now();
     const answer = gateway.talk(connectTo(`allowed.test:${dead.port}`), { waitMs: 10_000 });
-    expect(await hears(await open(gateway, port), 'served')).toBe(true);
+    expect(await hears(await gateway.open('allowed.test', port), 'served')).toBe(true);
     expect(await answer).toMatch(
       /^HTTP\/1\.1 504 ags: allowed\.test:\d+ is allowed, but could not be reached: .* in time/,
     );
@@ -402,13 +397,13 @@ describe('origins that are slow or gone', () => {
     expect(gateway.log).toMatchObject([{ verdict: 'failed', port: dead.port }]);
   });
 
-  test('a client that vanishes during the dial takes the dial along, at the proxy and at a grant', async () => {
+  test('a client that vanishes during a dial cancels it, at the proxy and at a grant', async () => {
     await using context = await createWorld();
     using dead = await deadPort();
     const grant = { name: 'db', port: 1, host: ORIGIN, hostPort: dead.port, origin: 'test' };
     const gateway = await context.gateway({ allow: [`allowed.test:${dead.port}`], waits: { connectMs: 20_000 } });
     const listener = await gateway.listener({ kind: 'tcp', grant });
-    // Connections to that port that the kernel has not heard of yet (state 2).
+    // Connections to that port that are in SYN_SENT (state 2).
     const unanswered = new RegExp(` [0-9A-F]{8}:${dead.port.toString(16).toUpperCase().padStart(4, '0')} 02 `, 'g');
     const dials = (): number => readFileSync('/proc/net/tcp', 'utf8').match(unanswered)?.length ?? 0;
     const before = dials();
@@ -427,8 +422,8 @@ describe('origins that are slow or gone', () => {
   });
 });
 
-describe('a proxy of the user on the way', () => {
-  test('one that never answers is let go when the client has gone, and given up in time when it has not', async () => {
+describe('an upstream proxy of the user', () => {
+  test('a silent proxy is dropped when the client leaves, and at the timeout when it stays', async () => {
     await using context = await createWorld();
     const proxy = await context.spy(0, '127.0.0.1');
     const upstream = {
@@ -439,7 +434,7 @@ describe('a proxy of the user on the way', () => {
       hosts: null,
       resolve: 'here',
     } as const;
-    // One gateway whose patience never ends here, and one that has hardly any: nothing depends on how busy this machine is.
+    // One gateway never times out here, the other nearly at once: a busy machine changes nothing.
     const patient = await context.gateway({ upstreams: [upstream], waits: { connectMs: 600_000 } });
     const gone = await patient.connect();
     gone.write(connectTo('allowed.test:443'));
@@ -455,17 +450,17 @@ describe('a proxy of the user on the way', () => {
   });
 });
 
-describe('the end', () => {
-  test('closing ends everything at once, and every line is in the log when it returns', async () => {
+describe('closing a gateway', () => {
+  test('closing ends every connection at once, and the log is complete when it returns', async () => {
     await using context = await createWorld();
     using dead = await deadPort();
     const origin = await context.spy(0);
     const gateway = await context.gateway({
       allow: [`allowed.test:${origin.port}`, `allowed.test:${dead.port}`],
-      // Looking for the program takes longer than there is time.
+      // The lookup of the program takes longer than the gateway waits for it.
       who: () => sleep(5000, 'late', { ref: false }),
     });
-    const tunnel = await open(gateway, origin.port);
+    const tunnel = await gateway.open('allowed.test', origin.port);
     tunnel.write('hello');
     await expect.poll(() => origin.heard).toBe('hello');
     const silent = await gateway.connect();
@@ -484,20 +479,20 @@ describe('the end', () => {
     await Promise.all(ended.map((end) => Promise.race([end, sleep(2000)])));
     await expect.poll(() => origin.sockets[0]?.destroyed).toBe(true);
     await expect.poll(() => gateway.gateway.stats.open).toBe(0);
-    // Who comes too late finds nobody, and nothing is written after the end.
+    // A connection after the end gets no answer, and nothing is logged for it.
     expect(await gateway.talk(connectTo('evil.test:443'))).toBe('');
     await sleep(100);
     expect(gateway.log).toHaveLength(4);
   });
 
-  test('whoever cannot tell the program does not keep the line out of the log', async () => {
+  test('a failed lookup of the program does not keep the decision out of the log', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({ who: () => Promise.reject(new Error('gone')) });
     await gateway.talk(connectTo('evil.test:443'));
     await expect.poll(() => gateway.log).toMatchObject([{ host: 'evil.test', verdict: 'denied' }]);
   });
 
-  test('a mistake of ours ends one connection, and is written down', async () => {
+  test('an internal error ends one connection and is logged', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({
       ownAddresses: () => {

@@ -1,11 +1,11 @@
-// Where a body ends, and secrets that pass in it (attacks A61, A139).
+// Where bodies end, and how secret values in them are hidden (attacks A61, A139).
 import { describe, expect, test } from 'vitest';
 import { createBody } from '../../src/gateway/intercept/body.ts';
 import type { Framing } from '../../src/gateway/intercept/head.ts';
 import { createRedactor } from '../../src/gateway/intercept/redact.ts';
 import { readResponseHead } from '../../src/gateway/intercept/response-head.ts';
 
-/** What came through, cut into pieces of a size. */
+/** Passes the text through a body parser in pieces of `size` bytes. */
 function pass(framing: Framing, text: string, size: number): { used: string; data: string; rest: string } | string {
   const body = createBody(framing);
   const bytes = Buffer.from(text, 'latin1');
@@ -26,8 +26,8 @@ function pass(framing: Framing, text: string, size: number): { used: string; dat
   return 'more';
 }
 
-describe('a body ends', () => {
-  test.each([1, 2, 3, 7, 1000])('where its length or its last chunk says, in pieces of %d', (size) => {
+describe('a body', () => {
+  test.each([1, 2, 3, 7, 1000])('ends where its length or its last chunk says, in pieces of %d', (size) => {
     expect(pass({ kind: 'length', bytes: 5 }, 'helloGET /', size)).toEqual({
       used: 'hello',
       data: 'hello',
@@ -70,7 +70,7 @@ describe('a body ends', () => {
     ['a folded trailer', '0\r\nA: b\r\n c\r\n\r\n'],
     ['a trailer without end', `0\r\nA: ${'b'.repeat(9000)}`],
   ];
-  test.each(bad)('nowhere, and is refused, with %s', (_, text) => {
+  test.each(bad)('is refused with %s', (_, text) => {
     for (const size of [1, 3, 20_000]) expect(pass({ kind: 'chunked' }, text, size)).toMatch(/chunk|trailer/);
   });
 });
@@ -80,7 +80,7 @@ describe('a response head', () => {
     const result = readResponseHead(Buffer.from(text), method);
     return result.kind === 'head' ? [result.head.body, result.head.keepAlive] : result.kind;
   };
-  test('says how its body ends', () => {
+  test('tells how its body ends', () => {
     expect(framing('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n')).toEqual([{ kind: 'length', bytes: 3 }, true]);
     expect(framing('HTTP/1.1 200\r\nTransfer-Encoding: Chunked\r\nConnection: close\r\n\r\n')).toEqual([
       { kind: 'chunked' },
@@ -93,7 +93,7 @@ describe('a response head', () => {
     expect(framing('HTTP/1.1 100 Continue\r\n\r\n')).toEqual([{ kind: 'none' }, true]);
     expect(framing('HTTP/1.1 200 OK\r\nContent-Le')).toBe('more');
   });
-  test('is refused if that is not clear', () => {
+  test('is refused if its framing is not clear', () => {
     for (const text of [
       'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n',
       'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n',
@@ -124,7 +124,7 @@ describe('secret values in a stream', () => {
     }
   });
 
-  test('delay nothing but what may be their beginning', () => {
+  test('delay only bytes that may begin a secret', () => {
     const redactor = createRedactor([Buffer.from('sk-secret-1')]);
     expect(redactor.pass(Buffer.from('data: x\n\n')).toString()).toBe('data: x\n\n');
     expect(redactor.pass(Buffer.from('data: sk-')).toString()).toBe('data: ');

@@ -1,4 +1,4 @@
-// The authority of a sandbox, checked by those who will meet it: OpenSSL, Node, curl and Java.
+// The authority of a sandbox, verified by OpenSSL, Node, curl and Java.
 // uses: openssl, curl, java
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
@@ -37,7 +37,7 @@ test.each(['example.com', '127.0.0.1', '::1', '2001:db8::5:0:1', `${'a'.repeat(6
   },
 );
 
-test('the authority signs for servers only, for its days only, and has none below it', () => {
+test('the authority signs server certificates only, within its own lifetime, and no authorities below it', () => {
   const now = new Date('2049-12-20T10:00:00Z');
   const late = createAuthority({ commonName: 'ags', days: 30, now });
   const ca = new X509Certificate(late.certificatePem);
@@ -54,7 +54,7 @@ test('the authority signs for servers only, for its days only, and has none belo
   expect(late.leafFor('example.com')).toBe(late.leafFor('example.com'));
 });
 
-test('Node and curl shake hands with it, and only for its host', async () => {
+test('Node and curl accept its certificate for its host only', async () => {
   await using server = await serve(authority, 'localhost');
   const { port } = server;
   const talk = (ca: string, servername: string): Promise<string> =>
@@ -73,7 +73,7 @@ test('Node and curl shake hands with it, and only for its host', async () => {
   expect(stdout).toBe('ok');
 });
 
-test('programs find the bundle by their variables', () => {
+test('programs find the bundle by their environment variables', () => {
   expect(combinedBundle('a', 'b')).toBe('a\nb\n');
   expect(combinedBundle('', 'b\n')).toBe('b\n');
   expect(trustEnvironment({ bundle: '/b.pem', ca: '/ca.pem', java: '/j' })).toMatchObject({
@@ -85,7 +85,7 @@ test('programs find the bundle by their variables', () => {
 
 const java = existsSync('/usr/bin/keytool') && existsSync('/usr/bin/java');
 
-test.skipIf(!java)('Java reads the store and trusts what it holds', { timeout: 120_000 }, async () => {
+test.skipIf(!java)('Java reads the trust store and trusts its certificates', { timeout: 120_000 }, async () => {
   const roots = '/etc/ssl/certs/ca-certificates.crt';
   const system = existsSync(roots) ? readFileSync(roots, 'utf8') : '';
   const store = file(
@@ -102,7 +102,7 @@ test.skipIf(!java)('Java reads the store and trusts what it holds', { timeout: 1
   const options = javaTrustOptions({ bundle: '', ca: '', java: store }, 'changeit');
   const url = `https://localhost:${server.port}/`;
   const works = await run('java', [...options, source, url]).catch((error: Error) => ({ stdout: error.message }));
-  // A machine may have Java without its compiler.
+  // Java may be installed without its compiler.
   if (/jdk.compiler|java.lang.module/i.test(works.stdout)) return;
   expect(works.stdout).toBe('200 ok\n');
   await expect(run('java', [source, url])).rejects.toThrow(/PKIX|certification path/);

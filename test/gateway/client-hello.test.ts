@@ -1,4 +1,4 @@
-// The name in a TLS greeting is found however it is cut, and odd greetings are refused (attack A59).
+// The server name in a TLS ClientHello is found however it is cut, and malformed greetings are refused (attack A59).
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
@@ -36,7 +36,7 @@ describe('a greeting', () => {
     expect(readClientHello(records(message, 1))).toMatchObject({ kind: 'bad' });
   });
 
-  test('says when another name may be hidden in it', () => {
+  test('tells when it may hide another name (ECH)', () => {
     expect(readClientHello(hello([extension(0xfe0d, Buffer.alloc(8))]))).toEqual({
       kind: 'hello',
       serverName: null,

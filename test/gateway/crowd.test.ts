@@ -1,21 +1,13 @@
-// test/gateway/crowd.test.ts: many clients at once: idle ones, and ones that do whatever comes to mind.
+// test/gateway/crowd.test.ts: many clients at once: idle ones, and ones that act at random.
 // needs: low-ports
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createWorld, helloFor, LIMITS, ORIGIN, readText, socks, type TestGateway } from './fixture.ts';
+import { connectTo, createWorld, helloFor, LIMITS, ORIGIN, readText, socks } from './fixture.ts';
 
-const connectTo = (authority: string): string => `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
-
-async function open(gateway: TestGateway, port: number): Promise<Socket> {
-  const socket = await gateway.tunnel('allowed.test', port);
-  if (typeof socket === 'string') throw new Error(socket);
-  return socket;
-}
-
-/** As many as this process may have open: each tunnel has two ends here; the other two are in processes of their own. */
+/** As many tunnels as this process may open: each has two sockets here, the other two are in processes of their own. */
 function mostTunnels(wanted: number): number {
   const most = execFileSync('prlimit', [
     '--nofile',
@@ -26,7 +18,7 @@ function mostTunnels(wanted: number): number {
   return most.trim() === 'unlimited' ? wanted : Math.min(wanted, Math.floor((Number(most) - 600) / 2));
 }
 
-/** A program that tells a line when it is ready. */
+/** A program that prints one line when it is ready. */
 async function helper(program: string): Promise<{ line: string } & Disposable> {
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
@@ -37,7 +29,7 @@ const echoes = (): Promise<{ line: string } & Disposable> =>
   helper(`const server = require('net').createServer((socket) => socket.on('error', () => {}).pipe(socket))
     .listen({ port: 0, host: '${ORIGIN}', backlog: 4096 }, () => console.log(server.address().port));`);
 
-/** Opens so many tunnels and keeps them. */
+/** Opens this many tunnels and keeps them open. */
 const idlers = (count: number, proxy: number, place: string): Promise<{ line: string } & Disposable> =>
   helper(`let begun = 0, ready = 0;
     const one = () => {
@@ -51,7 +43,7 @@ const idlers = (count: number, proxy: number, place: string): Promise<{ line: st
     };
     for (let i = 0; i < 100; i++) one();`);
 
-test('A70: ten thousand idle tunnels, and everybody else is served as before', { timeout: 180_000 }, async () => {
+test('A70: ten thousand idle tunnels do not slow other clients down', { timeout: 180_000 }, async () => {
   await using context = await createWorld();
   using origin = await echoes();
   const port = Number(origin.line);
@@ -68,7 +60,7 @@ test('A70: ten thousand idle tunnels, and everybody else is served as before', {
   console.log(`${count} idle tunnels: ${kilobytes} kB for each`);
   for (const gateway of [crowded, other]) {
     const started = performance.now();
-    const socket = await open(gateway, port);
+    const socket = await gateway.open('allowed.test', port);
     socket.write('ping');
     expect(await readText(socket, /ping/)).toBe('ping');
     expect(performance.now() - started).toBeLessThan(10_000);
@@ -80,14 +72,14 @@ test('A70: ten thousand idle tunnels, and everybody else is served as before', {
 });
 
 test(
-  'whatever clients do and whenever they stop, each has one line in the log and nothing stays open',
+  'randomly behaving clients each get one log line, and no connection stays open',
   { timeout: 120_000 },
   async () => {
     await using context = await createWorld();
     const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
     const random = generator(seed);
     const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-    // Origins are no better: they speak, fall silent, end or reset.
+    // The origins act at random too: they speak, fall silent, end or reset.
     let toOrigins = 0;
     const moody = (socket: Socket): void => {
       toOrigins++;
@@ -147,7 +139,7 @@ test(
     const clients = 400;
     for (let begun = 0; begun < clients; begun += 50) await Promise.all(Array.from({ length: 50 }, client));
     await expect.poll(() => gateway.gateway.stats.open, { timeout: 20_000, message: `seed ${seed}` }).toBe(0);
-    // One line for each connection; requests of plain HTTP that were looked into have one of their own.
+    // One line for each connection; inspected requests of plain HTTP have lines of their own.
     const lines = gateway.log;
     await expect.poll(() => lines.length, { message: `seed ${seed}` }).toBe(clients);
     await expect.poll(() => toOrigins, { timeout: 20_000, message: `seed ${seed}` }).toBe(0);
@@ -156,81 +148,84 @@ test(
   },
 );
 
-test('mangled requests for a host that is not allowed reach nobody, at any door', { timeout: 120_000 }, async () => {
-  await using context = await createWorld();
-  for (const name of ['evil.test', 'test']) context.names.set(name, [ORIGIN]);
-  const spies = await Promise.all([443, 80].map((port) => context.spy(port)));
-  const secrets = [
-    {
-      name: 'key',
-      host: 'allowed.test',
-      port: 443,
-      header: 'x',
-      value: 'v',
-      placeholder: 'p',
-      send: null,
-      viaEndpoint: true,
-    },
-  ];
-  const gateway = await context.gateway({
-    authority: context.authority,
-    secrets,
-    policy: { limits: { ...LIMITS, connections: 10_000 } },
-  });
-  const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
-  const random = generator(seed);
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-  const listeners = [
-    gateway.port,
-    await gateway.listener({ kind: 'web' }),
-    await gateway.listener({ kind: 'endpoint' }),
-  ];
-  const scripts = [
-    connectTo('evil.test:443') + helloFor('evil.test').toString('latin1'),
-    'GET http://evil.test/?allowed.test HTTP/1.1\r\nHost: evil.test\r\n\r\n',
-    'POST /other/allowed.test HTTP/1.1\r\nHost: evil.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    socks('evil.test', 443).toString('latin1'),
-    helloFor('evil.test').toString('latin1'),
-  ];
-  const noise = [
-    '\r\n',
-    '\n',
-    '\0',
-    ' ',
-    ':',
-    '@',
-    '.',
-    '/',
-    'Host: allowed.test\r\n',
-    ':443',
-    '%00',
-    '\xff',
-    '\x05\x01\x00',
-    '[::1]',
-  ];
-  function mangle(text: string): Buffer {
-    let result = text;
-    for (let times = Math.floor(random() * 4); times >= 0; times--) {
-      const at = Math.floor(random() * result.length);
-      const cut = random() < 0.5 ? 0 : Math.floor(random() * 4);
-      result = result.slice(0, at) + (random() < 0.3 ? '' : pick(noise)) + result.slice(at + cut);
+test(
+  'mangled requests for a host that is not allowed reach no origin, at any listener',
+  { timeout: 120_000 },
+  async () => {
+    await using context = await createWorld();
+    for (const name of ['evil.test', 'test']) context.names.set(name, [ORIGIN]);
+    const spies = await Promise.all([443, 80].map((port) => context.spy(port)));
+    const secrets = [
+      {
+        name: 'key',
+        host: 'allowed.test',
+        port: 443,
+        header: 'x',
+        value: 'v',
+        placeholder: 'p',
+        send: null,
+        viaEndpoint: true,
+      },
+    ];
+    const gateway = await context.gateway({
+      authority: context.authority,
+      secrets,
+      policy: { limits: { ...LIMITS, connections: 10_000 } },
+    });
+    const seed = Number(process.env['AGS_SEED'] ?? Date.now() % 1_000_000);
+    const random = generator(seed);
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+    const listeners = [
+      gateway.port,
+      await gateway.listener({ kind: 'web' }),
+      await gateway.listener({ kind: 'endpoint' }),
+    ];
+    const scripts = [
+      connectTo('evil.test:443') + helloFor('evil.test').toString('latin1'),
+      'GET http://evil.test/?allowed.test HTTP/1.1\r\nHost: evil.test\r\n\r\n',
+      'POST /other/allowed.test HTTP/1.1\r\nHost: evil.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      socks('evil.test', 443).toString('latin1'),
+      helloFor('evil.test').toString('latin1'),
+    ];
+    const noise = [
+      '\r\n',
+      '\n',
+      '\0',
+      ' ',
+      ':',
+      '@',
+      '.',
+      '/',
+      'Host: allowed.test\r\n',
+      ':443',
+      '%00',
+      '\xff',
+      '\x05\x01\x00',
+      '[::1]',
+    ];
+    function mangle(text: string): Buffer {
+      let result = text;
+      for (let times = Math.floor(random() * 4); times >= 0; times--) {
+        const at = Math.floor(random() * result.length);
+        const cut = random() < 0.5 ? 0 : Math.floor(random() * 4);
+        result = result.slice(0, at) + (random() < 0.3 ? '' : pick(noise)) + result.slice(at + cut);
+      }
+      return Buffer.from(result, 'latin1');
     }
-    return Buffer.from(result, 'latin1');
-  }
-  const count = 4000;
-  for (let begun = 0; begun < count; begun += 100)
-    await Promise.all(
-      Array.from({ length: 100 }, () => gateway.talk(mangle(pick(scripts)), { port: pick(listeners), end: true })),
-    );
-  await expect.poll(() => gateway.gateway.stats.open, { timeout: 20_000 }).toBe(0);
-  expect([spies.map(({ connections }) => connections), context.asked], `seed ${seed}`).toEqual([[0, 0], []]);
-  expect(gateway.log).toHaveLength(count);
-  expect(gateway.log.filter(({ verdict }) => verdict === 'allowed')).toEqual([]);
-});
+    const count = 4000;
+    for (let begun = 0; begun < count; begun += 100)
+      await Promise.all(
+        Array.from({ length: 100 }, () => gateway.talk(mangle(pick(scripts)), { port: pick(listeners), end: true })),
+      );
+    await expect.poll(() => gateway.gateway.stats.open, { timeout: 20_000 }).toBe(0);
+    expect([spies.map(({ connections }) => connections), context.asked], `seed ${seed}`).toEqual([[0, 0], []]);
+    expect(gateway.log).toHaveLength(count);
+    expect(gateway.log.filter(({ verdict }) => verdict === 'allowed')).toEqual([]);
+  },
+);
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** The same numbers for the same seed. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

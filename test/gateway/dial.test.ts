@@ -1,5 +1,5 @@
-// test/gateway/dial.test.ts: what is dialled for a name, against name servers, proxies and hosts of our own.
-// Loopback addresses that are granted stand for the public ones.
+// test/gateway/dial.test.ts: the addresses that are dialled for a name, against local name servers, proxies and hosts.
+// Granted loopback addresses stand for public ones.
 import { connect, Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
@@ -68,7 +68,7 @@ async function started(promise: Promise<Listening>): Promise<Listening> {
 const named = (host: string, port: number): DialTarget => ({ host, port, kind: 'name', granted: false });
 const literal = (host: string, port: number, granted: boolean): DialTarget => ({ host, port, kind: 'ip', granted });
 
-/** The address and all that the other side says to "x"; or the refusal. */
+/** The address and everything the other side answers to "x"; or the refusal. */
 async function outcome(dialed: Dialed): Promise<unknown> {
   if (dialed.kind === 'refused') return dialed;
   const chunks = [dialed.head];
@@ -94,7 +94,7 @@ test('a name is dialled at the address it leads to', async () => {
   expect(dialled).toEqual(['127.0.0.2']);
 });
 
-test('a name that leads to a special address is refused after resolution, and nothing is dialled', async () => {
+test('a name that leads to a special address is refused after its lookup, and nothing is dialled', async () => {
   const own = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
     .find((one) => !one.internal && one.family === 'IPv4')?.address;
@@ -125,14 +125,14 @@ test('a name that leads to a special address is refused after resolution, and no
   expect(dialled).toEqual([]);
 });
 
-test('of several addresses only those that may be dialled are tried', async () => {
+test('of several addresses only the permitted ones are tried', async () => {
   const echo = await started(startEcho('127.0.0.2'));
   const { dialer, open, dialled } = await start({ 'mixed.test': ['127.0.0.1', '10.0.0.1', '127.0.0.2', '::1'] });
   expect(await outcome(await dialer.dial(named('mixed.test', echo.port), open))).toBe('127.0.0.2: hello x');
   expect(dialled).toEqual(['127.0.0.2']);
 });
 
-test('rebinding: the address that was checked is the one that is dialled, and a later one is checked anew', async () => {
+test('rebinding: the checked address is the one that is dialled, and a later answer is checked again', async () => {
   const good = await started(startEcho('127.0.0.2', 'good '));
   let now = 0;
   const seen = { count: 0 };
@@ -152,7 +152,7 @@ test('rebinding: the address that was checked is the one that is dialled, and a 
   expect(dialled).toEqual(['127.0.0.2']);
 });
 
-test('an address is dialled if a rule named it, and judged otherwise; a granted name may lead anywhere', async () => {
+test('an address that a rule names is dialled, any other is checked; a granted name may lead anywhere', async () => {
   const echo = await started(startEcho());
   const { dialer, open, dialled } = await start({ 'db.test': ['127.0.0.1'] });
   expect([
@@ -169,18 +169,18 @@ test('an address is dialled if a rule named it, and judged otherwise; a granted 
   expect(dialled).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
 });
 
-test('an address that refuses is left at once for the next one', async () => {
+test('an address that refuses is followed by the next one at once', async () => {
   const echo = await started(startEcho('127.0.0.9'));
   const addresses = [2, 3, 4, 5, 6, 7, 8, 9].map((last) => `127.0.0.${last}`);
   const { dialer, open, dialled } = await start({ 'many.test': addresses }, { granted: ['127.0.0.0/8'] });
   const begin = performance.now();
   expect(await outcome(await dialer.dial(named('many.test', echo.port), open))).toBe('127.0.0.9: hello x');
-  // Had it waited for each, it would be 1.75 s.
+  // Waiting for each address would take 1.75 s.
   expect(performance.now() - begin).toBeLessThan(1500);
   expect(dialled).toEqual(addresses);
 });
 
-test('an address that says nothing does not hold up the next one, and is given up when that one answers', async () => {
+test('a silent address does not delay the next one, and is dropped when that one answers', async () => {
   const echo = await started(startEcho('127.0.0.3'));
   const { dialer, open } = await start({ 'slow.test': ['127.0.0.2', '127.0.0.3'] }, { connectTimeoutMs: 20_000 });
   const silent = new Socket();
@@ -197,7 +197,7 @@ test('an address that says nothing does not hold up the next one, and is given u
   });
 });
 
-test('a slow first address is not given up for the next one: whichever connects first is taken', async () => {
+test('a slow first address still wins if it connects before the next one', async () => {
   const echo = await started(startEcho('127.0.0.2'));
   const { dialer } = await start({ 'slow.test': ['127.0.0.2', '127.0.0.3'] });
   const sockets: Socket[] = [];
@@ -211,7 +211,7 @@ test('a slow first address is not given up for the next one: whichever connects 
   expect(sockets.map((socket) => socket.destroyed)).toEqual([true, true]);
 });
 
-test('what cannot be reached is told with its reason, and is no refusal of the policy', async () => {
+test('an unreachable host is reported with its reason, not as denied by policy', async () => {
   const { dialer, open } = await start(
     (name) =>
       name === 'silent.test' ? { silent: true } : name === 'no.test' ? { rcode: 3 } : { addresses: ['127.0.0.2'] },
@@ -230,7 +230,7 @@ test('what cannot be reached is told with its reason, and is no refusal of the p
   ]);
 });
 
-test('a proxy is given the checked address, or the name if it looks names up itself', async () => {
+test('a proxy gets the checked address, or the name if it looks names up itself', async () => {
   const echo = await started(startEcho('127.0.0.2'));
   const http = await started(startHttpProxy({ 'a.there.test': '127.0.0.2' }, 'me:secret'));
   const socks = await started(startSocksProxy({}, null));
@@ -248,7 +248,7 @@ test('a proxy is given the checked address, or the name if it looks names up its
           hosts: ['*.there.test'],
           resolve: 'there',
         },
-        // Its own address is private, and the user's word.
+        // The proxy's own address is private; the user configured it.
         {
           kind: 'socks5',
           host: 'proxy.corp.test',
@@ -285,7 +285,7 @@ test('a proxy is given the checked address, or the name if it looks names up its
   });
 });
 
-test('a proxy for every host is not asked for loopback, and one that is down is named', async () => {
+test('a proxy for every host is skipped for loopback, and a dead one is named in the error', async () => {
   const echo = await started(startEcho());
   const upstream = { kind: 'http', host: '127.0.0.1', port: 1, auth: null, hosts: null, resolve: 'here' } as const;
   const { dialer, open } = await start({ 'allowed.test': ['127.0.0.2'] }, { upstreams: [upstream] });
@@ -296,7 +296,7 @@ test('a proxy for every host is not asked for loopback, and one that is down is 
   ]).toEqual(['127.0.0.1: hello x', '127.0.0.1: hello x', refused('the proxy 127.0.0.1:1 refused the connection')]);
 });
 
-test('a proxy that cannot reach one address is asked for the next, but never again with a password it did not accept', async () => {
+test('a proxy is asked for the next address if one fails, but never again with a rejected password', async () => {
   const echo = await started(startEcho('127.0.0.3'));
   const open502 = await started(startHttpProxy({}, null));
   const locked = await started(startSocksProxy({}, 'me:right'));
@@ -314,7 +314,7 @@ test('a proxy that cannot reach one address is asked for the next, but never aga
   expect(locked.heard.filter((said) => said.startsWith('01'))).toHaveLength(1);
 });
 
-test('a proxy that never answers is left when the time is up', async () => {
+test('a silent proxy is dropped at the timeout', async () => {
   const silent = await started(startScripted([]));
   const upstream = {
     kind: 'http',

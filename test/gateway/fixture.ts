@@ -1,4 +1,4 @@
-// test/gateway/fixture.ts: a world for the gateway: name server, origins with TLS and without, and clients that speak raw bytes.
+// test/gateway/fixture.ts: a test network for the gateway: name server, origins with and without TLS, and raw clients.
 import { createSocket } from 'node:dgram';
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as tlsConnect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
@@ -7,21 +7,21 @@ import { createGateway, type Gateway, type GatewayListener, type GatewayInput } 
 import type { Decision, NetworkPolicy, NetworkRule } from '../../src/protocol/network.ts';
 import { parseRule } from '../../src/protocol/network-rule.ts';
 
-/** Where origins listen: an address that is special, and granted to the gateways of these tests alone; another in each process. */
+/** The origins' address: a special one that only these tests' gateways grant, different in each process. */
 export const ORIGIN = `127.${10 + ((process.pid >> 14) % 50)}.${(process.pid >> 6) & 255}.${9 + (process.pid & 63)}`;
 
 export interface HostContext extends AsyncDisposable {
   readonly authority: Authority;
-  /** What the name server answers; a function is asked each time. */
+  /** The name server's answers; a function is called for each question. */
   readonly names: Map<string, readonly string[] | (() => readonly string[])>;
   /** Questions that reached the name server. */
   readonly asked: string[];
   readonly dns: string;
-  /** Plain TCP: gets every connection. */
+  /** Plain TCP: `onConnection` gets every connection. */
   tcp(port: number, onConnection: (socket: Socket) => void, address?: string): Promise<number>;
-  /** Plain TCP that answers nothing, remembers everything, and ends when the other side does. */
+  /** Plain TCP that answers nothing, records everything, and ends when the client ends. */
   spy(port: number, address?: string): Promise<Spy>;
-  /** TLS with a certificate for whatever name is asked for. */
+  /** TLS with a certificate for whatever name the client asks for. */
   tls(port: number, onConnection: (socket: TLSSocket) => void): Promise<number>;
   gateway(more?: GatewayMore): Promise<TestGateway>;
 }
@@ -29,7 +29,7 @@ export interface HostContext extends AsyncDisposable {
 export interface Spy {
   readonly port: number;
   readonly sockets: readonly Socket[];
-  /** How many connections came, and what was said on all of them. */
+  /** The number of connections, and everything that was sent on them. */
   readonly connections: number;
   readonly heard: string;
 }
@@ -45,7 +45,7 @@ export interface TestGateway {
   readonly port: number;
   readonly log: Decision[];
   listener(listener: GatewayListener, address?: string, port?: number): Promise<number>;
-  /** Sends, waits until the other side closes or `until` matches, and returns what came. */
+  /** Sends, reads until the other side closes or `until` matches, and returns the text. */
   talk(
     bytes: string | Buffer,
     options?: { until?: RegExp; host?: string; port?: number; end?: boolean; waitMs?: number },
@@ -53,6 +53,8 @@ export interface TestGateway {
   connect(port?: number, host?: string): Promise<Socket>;
   /** A tunnel, or the answer that refused it. */
   tunnel(host: string, port?: number): Promise<Socket | string>;
+  /** A tunnel; rejects with the answer that refused it. */
+  open(host: string, port?: number): Promise<Socket>;
 }
 
 export const LIMITS = { connections: 1000, perSecond: 10_000, bytesOut: null };
@@ -185,12 +187,19 @@ export async function createWorld(): Promise<HostContext> {
             resolve(socket);
           });
         });
+      const tunnel: TestGateway['tunnel'] = async (host, to = 443) => {
+        const socket = await dial();
+        socket.write(connectTo(`${host}:${to}`));
+        const answer = await readText(socket, /\r\n\r\n/);
+        return answer.startsWith('HTTP/1.1 200 ') ? socket : answer;
+      };
       return {
         gateway,
         port,
         log,
         listener,
         connect: dial,
+        tunnel,
         async talk(bytes, { until, host, port: to, end = false, waitMs = 5000 } = {}) {
           const socket = await dial(to, host);
           const answer = readText(socket, until, waitMs);
@@ -200,11 +209,10 @@ export async function createWorld(): Promise<HostContext> {
           socket.destroy();
           return text;
         },
-        async tunnel(host, to = 443) {
-          const socket = await dial();
-          socket.write(`CONNECT ${host}:${to} HTTP/1.1\r\nHost: ${host}:${to}\r\n\r\n`);
-          const answer = await readText(socket, /\r\n\r\n/);
-          return answer.startsWith('HTTP/1.1 200 ') ? socket : answer;
+        async open(host, to) {
+          const socket = await tunnel(host, to);
+          if (typeof socket === 'string') throw new Error(socket);
+          return socket;
         },
       };
     },
@@ -216,7 +224,7 @@ export async function createWorld(): Promise<HostContext> {
   };
 }
 
-/** What comes until the other side ends, the text matches, or time is over. What comes after the match is left to be read. */
+/** Reads until the other side ends, the text matches or the time is over. Bytes after the match stay in the socket. */
 export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise<string> {
   return new Promise((resolve) => {
     if (socket.destroyed || socket.readableEnded) return resolve('');
@@ -246,7 +254,7 @@ export function readText(socket: Socket, until?: RegExp, waitMs = 5000): Promise
   });
 }
 
-/** TLS over a tunnel; rejects if the handshake does not come about. */
+/** TLS over a tunnel; rejects if the handshake fails. */
 export function startTls(
   socket: Socket,
   servername: string,
@@ -262,7 +270,7 @@ export function startTls(
   });
 }
 
-/** Answers A questions from the map, everything else with nothing. */
+/** Answers A questions from the map, and all others with no records. */
 async function nameServer(
   names: HostContext['names'],
   asked: string[],
@@ -307,20 +315,24 @@ function ipv6(address: string): Buffer {
   return bytes;
 }
 
-/** A SOCKS5 client that says everything at once: greeting without password, CONNECT to a name. */
+export const connectTo = (authority: string, more = ''): string =>
+  `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${more}\r\n`;
+export const statusOf = (answer: string): string => /^HTTP\/1\.1 (\d\d\d) /.exec(answer)?.[1] ?? answer;
+
+/** A SOCKS5 client's bytes in one piece: greeting without password, CONNECT to a name. */
 export function socks(host: string | Buffer, port: number): Buffer {
   const name = Buffer.from(host);
   return Buffer.concat([Buffer.from([5, 1, 0, 5, 1, 0, 3, name.length]), name, Buffer.from([port >> 8, port & 255])]);
 }
 
-/** What a program inside asks the name service. */
+/** An A question, as a program inside sends it to the name service. */
 export function questionFor(name: string): Buffer {
   const labels = name.split('.').flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, 'latin1')]);
   const head = Buffer.from([0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   return Buffer.concat([head, ...labels, Buffer.from([0, 0, 1, 0, 1])]);
 }
 
-/** The address that programs inside are given for a name; null: it does not exist for them. */
+/** The address that programs inside get for a name; null if the name does not exist for them. */
 export function addressInside(gateway: Gateway, name: string): string | null {
   const answer = gateway.answerName(questionFor(name));
   if (answer === null || answer.readUInt16BE(6) === 0) return null;
@@ -356,7 +368,7 @@ export function helloMessage({ names = [], more = [] }: HelloParts): Buffer {
   return Buffer.concat([Buffer.from([1]), sized(body, 3)]);
 }
 
-/** Cut into records of TLS at these places. */
+/** Cuts a message into TLS records at these places. */
 export function inRecords(message: Buffer, ...cuts: number[]): Buffer {
   const places = [0, ...cuts, message.length];
   return Buffer.concat(

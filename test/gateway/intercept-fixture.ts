@@ -22,7 +22,7 @@ const roots = [outside.certificatePem];
 export interface Stage extends AsyncDisposable {
   readonly port: number;
   readonly infos: RequestInfo[];
-  /** Connections that reached the origin and have ended their handshake. */
+  /** Connections that reached the origin and finished their handshake. */
   readonly origins: TLSSocket[];
   /** Everything the origin has received. */
   received(): string;
@@ -35,11 +35,11 @@ export type StageOptions = Partial<
 > & {
   issuer?: Authority;
   certificateFor?: string;
-  /** What the client speaks. */
+  /** The protocol of the client. */
   scheme?: 'https' | 'http';
 };
 
-/** `origin` gets each connection of the origin's side and all that comes in on it. */
+/** `origin` handles each connection that reaches the origin. */
 export async function stage(origin: (socket: TLSSocket) => void, options: StageOptions = {}): Promise<Stage> {
   const origins: TLSSocket[] = [];
   const infos: RequestInfo[] = [];
@@ -129,9 +129,9 @@ async function listen(server: Server): Promise<number> {
 export interface Client {
   readonly socket: Socket;
   send(text: string): void;
-  /** Waits until what came in matches, and takes all of it. */
+  /** Waits until the received text matches, and takes all of it. */
   until(pattern: RegExp): Promise<string>;
-  /** All that comes until the other side closes. */
+  /** Everything until the other side closes. */
   rest(): Promise<string>;
   /** One request and its answer, which must have a length. */
   ask(text: string): Promise<{ status: number; head: string; body: string }>;
@@ -214,7 +214,7 @@ export function ok(body: string, fields = ''): string {
   return `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 }
 
-/** Shows the request it got, as error pages and debug endpoints do. */
+/** Answers with the request it got, as error pages and debug endpoints do. */
 export const echo = replies((head) => ok(head));
 
 export function secret(changes: Partial<LiveSecret> = {}): LiveSecret {

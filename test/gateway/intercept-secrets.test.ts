@@ -1,4 +1,4 @@
-// Secrets reach the verified host and nobody else, and do not come back (attacks A137, A138, A139).
+// Secrets reach the verified host only, and do not come back in answers (attacks A137, A138, A139).
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { echo, ok, outside, replies, secret, stage } from './intercept-fixture.ts';
@@ -53,7 +53,7 @@ describe('a placeholder', () => {
     expect(scene.received()).toContain(PLACEHOLDER);
   });
 
-  test('with "$&" in the value is replaced literally', async () => {
+  test('whose value contains "$&" is replaced literally', async () => {
     const value = "a$&b$'c";
     await using scene = await stage(echo, {
       secrets: [secret({ value }), secret({ value, header: 'x-key', send: '{}' })],
@@ -66,7 +66,7 @@ describe('a placeholder', () => {
 
 describe('a header that is always set', () => {
   const secrets = [secret({ header: 'x-api-key', send: 'key {}' })];
-  test('takes the place of all that the client wrote there', async () => {
+  test('replaces everything the client wrote there', async () => {
     await using scene = await stage(echo, { secrets });
     const client = await scene.client();
     await client.ask(get('X-Api-Key: mine\r\nx-api-key: too\r\n'));
@@ -94,7 +94,7 @@ describe('a header that is always set', () => {
   });
 });
 
-test('no secret goes to an origin that is not who it should be', async () => {
+test('no secret goes to an origin that cannot prove its identity', async () => {
   const issuer = createAuthority({ commonName: 'test roots', days: 2, now: new Date() });
   for (const options of [{ issuer }, { certificateFor: 'evil.test' }]) {
     await using scene = await stage(echo, { ...options, secrets: [secret({ send: '{}' })] });
@@ -123,7 +123,7 @@ describe('an origin that shows the secret', () => {
     expect(scene.received()).not.toContain('gzip');
   });
 
-  test('byte by byte, in chunks of its own, shows stars, and other events are not delayed', async () => {
+  test('byte by byte, in its own chunks, shows stars, and other events are not delayed', async () => {
     await using scene = await stage(
       replies(() => 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n'),
       { secrets },
@@ -188,7 +188,7 @@ describe('an origin that shows the secret', () => {
     expect((await client.ask(get(''))).body).toMatch(/^\{"value":"\*+"\} \*+$/);
   });
 
-  test('on a later request without it shows stars', async () => {
+  test('in answer to a later request without it shows stars', async () => {
     await using scene = await stage(
       replies(() => ok(REAL)),
       { secrets: [secret()] },
@@ -197,7 +197,7 @@ describe('an origin that shows the secret', () => {
     expect((await client.ask(get(''))).body).toBe(STARS);
   });
 
-  test('in an answer before the final one shows stars', async () => {
+  test('in an informational response shows stars', async () => {
     await using scene = await stage(
       replies(() => `HTTP/1.1 103 Early Hints\r\nLink: ${REAL}\r\n\r\n${ok('x')}`),
       { secrets },
@@ -207,7 +207,7 @@ describe('an origin that shows the secret', () => {
     expect(await client.until(/x$/)).toContain(`Link: ${STARS}\r\n`);
   });
 
-  test('compressed against our wish is not passed on', async () => {
+  test('in compressed form is not passed on', async () => {
     await using scene = await stage(
       replies(() => ok(gzipSync(REAL).toString('latin1'), 'Content-Encoding: gzip\r\n')),
       { secrets },
@@ -233,7 +233,7 @@ describe('an origin that shows the secret', () => {
     expect(scene.received()).not.toMatch(/deflate/);
   });
 
-  test('by TRACE is not asked', async () => {
+  test('by TRACE is not asked at all', async () => {
     await using scene = await stage(echo, { secrets });
     const client = await scene.client();
     expect((await client.ask(get('').replace('GET', 'TRACE'))).status).toBe(405);

@@ -1,4 +1,4 @@
-// Requests to a host that is looked into: judged one by one, sent on anew, answered as they were (A57, A61, A62).
+// Requests to an inspected host: each is judged, rebuilt and sent on, and answered as the origin answers (A57, A61, A62).
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { echo, inside, ok, replies, stage } from './intercept-fixture.ts';
 const GET = 'GET / HTTP/1.1\r\nHost: origin.test\r\n\r\n';
 
 describe('a request', () => {
-  test('is built anew, without what was meant for one hop', async () => {
+  test('is rebuilt, without the fields that are meant for one hop', async () => {
     await using scene = await stage(echo);
     const client = await scene.client();
     const fields =
@@ -39,7 +39,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('follows another on the same two connections, also when both were sent at once', async () => {
+  test('follows another on the same two connections, also when both arrive at once', async () => {
     await using scene = await stage(replies((head) => ok(head.split(' ')[1] ?? '')));
     const client = await scene.client();
     for (let i = 0; i < 20; i += 1) expect((await client.ask(GET.replace('/', `/${i}`))).body).toBe(`/${i}`);
@@ -48,7 +48,7 @@ describe('a request', () => {
     expect(scene.origins).toHaveLength(1);
   });
 
-  test('to another host than the connection is refused, and the connection ends', async () => {
+  test("for another host than the connection's is refused, and the connection ends", async () => {
     await using scene = await stage(echo);
     for (const [target, host] of [
       ['/', 'evil.test'],
@@ -112,7 +112,7 @@ describe('a request', () => {
     expect(scene.received()).toBe('');
   });
 
-  test('is decided about by its method and path, in every reading of it', async () => {
+  test('is judged by its method and path, in every reading of the path', async () => {
     const asked: string[] = [];
     const decide = (method: string, path: string): string | null => {
       asked.push(`${method} ${path}`);
@@ -141,7 +141,7 @@ describe('a request', () => {
   });
 
   test.each(['X-HTTP-Method-Override: DELETE', 'x-original-url: /admin'])(
-    'that says something else in %s is refused',
+    'that overrides its method or path in %s is refused',
     async (field) => {
       await using scene = await stage(echo);
       const client = await scene.client();
@@ -173,7 +173,7 @@ describe('a request', () => {
     expect([scene.received(), scene.infos.length]).toEqual(['', 1]);
   });
 
-  test('with a chunk that is not one ends the connection, and the origin never sees its end', async () => {
+  test('with a malformed chunk ends the connection, and the origin never sees its end', async () => {
     await using scene = await stage((socket) => socket.on('data', () => undefined));
     const client = await scene.client();
     client.send('POST / HTTP/1.1\r\nHost: origin.test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
@@ -183,7 +183,7 @@ describe('a request', () => {
     expect(scene.received()).toMatch(/3\r\nabc\r\n$/);
   });
 
-  test('that names the framing in Connection keeps it', async () => {
+  test('that names its framing in Connection keeps it', async () => {
     await using scene = await stage(echo);
     const client = await scene.client();
     client.send(
@@ -196,13 +196,13 @@ describe('a request', () => {
 describe('the origin', () => {
   test.each([
     [
-      'has a certificate of nobody we trust',
+      'has a certificate of an untrusted issuer',
       { issuer: createAuthority({ commonName: 'x', days: 1, now: new Date() }) },
       'TLS says',
     ],
     ['has a certificate of another host', { certificateFor: 'other.test' }, 'its certificate is for another host'],
     [
-      'has a certificate that is too old',
+      'has an expired certificate',
       { issuer: createAuthority({ commonName: 'test roots', days: 1, now: new Date(1e12) }) },
       'TLS says',
     ],
@@ -217,7 +217,7 @@ describe('the origin', () => {
     expect(scene.received()).toBe('');
   });
 
-  test('may be an address', async () => {
+  test('may be an IP address', async () => {
     for (const [certificateFor, status] of [
       ['127.0.0.1', 200],
       ['127.0.0.2', 502],
@@ -228,7 +228,7 @@ describe('the origin', () => {
     }
   });
 
-  test('that cannot be reached is told in words', async () => {
+  test('that cannot be reached is reported with the reason', async () => {
     await using scene = await stage(echo, {
       dial: async () => Promise.resolve({ kind: 'refused', status: 504, reason: 'No way there.' }),
     });
@@ -236,8 +236,8 @@ describe('the origin', () => {
     expect(await client.ask(GET)).toMatchObject({ status: 504, body: 'No way there.\n' });
   });
 
-  test('may close a kept connection; a GET is sent again, a request with a body never', async () => {
-    // Closes when a second request has come in, without an answer.
+  test('may close a kept connection: a GET is sent again, a request with a body never', async () => {
+    // The origin closes without an answer when a second request has come in.
     let count = 0;
     await using scene = await stage((socket) => {
       let own = 0;
@@ -268,7 +268,7 @@ describe('the origin', () => {
     expect(scene.origins).toHaveLength(2);
   });
 
-  test('cannot lead the client elsewhere, and its redirects are not followed', async () => {
+  test('cannot send the client to another host with Alt-Svc, and its redirects are not followed', async () => {
     await using scene = await stage(
       replies(
         () => 'HTTP/1.1 302 Found\r\nAlt-Svc: h3=":443"\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n',
@@ -284,14 +284,14 @@ describe('the origin', () => {
     ['no HTTP', 'SSH-2.0\r\n\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
     ['another protocol', 'HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n'],
-    ['a WebSocket that nobody asked for', 'HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n'],
+    ['an unrequested WebSocket', 'HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\n\r\n'],
   ])('that answers with %s is not passed on', async (_, text) => {
     await using scene = await stage(replies(() => text));
     const client = await scene.client();
     expect((await client.ask(GET)).status).toBe(502);
   });
 
-  test('that breaks off in the middle leaves the client without a proper end', async () => {
+  test('that breaks off leaves the client with an incomplete answer', async () => {
     for (const start of ['Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n', 'Content-Length: 10\r\n\r\nhello']) {
       await using scene = await stage(
         replies((_head, socket) => (setTimeout(() => socket.end(), 20), `HTTP/1.1 200 OK\r\n${start}`)),
@@ -312,7 +312,7 @@ describe('the origin', () => {
     expect(await client.rest()).toBe('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbegin end');
   });
 
-  test('hears that the client is gone', async () => {
+  test('loses its connection when the client is gone', async () => {
     await using scene = await stage(
       replies(
         (_head, socket) => (
@@ -344,7 +344,7 @@ describe('streams', () => {
     }
   });
 
-  test('a body waits for "100 Continue" and goes on after it', async () => {
+  test('a body waits for "100 Continue" and follows it', async () => {
     await using scene = await stage((socket) => {
       let text = '';
       socket.on('data', (chunk: Buffer) => {
@@ -363,7 +363,7 @@ describe('streams', () => {
     );
   });
 
-  test('a refusal in place of "100 Continue" ends the connection: nobody knows what follows', async () => {
+  test('a refusal in place of "100 Continue" ends the connection, since its next bytes are ambiguous', async () => {
     await using scene = await stage(replies((head) => (head.startsWith('GET') ? ok('') : null)));
     const client = await scene.client();
     client.send('POST / HTTP/1.1\r\nHost: origin.test\r\nExpect: 100-continue\r\nContent-Length: 55\r\n\r\n');
@@ -377,7 +377,7 @@ describe('streams', () => {
     expect(scene.received()).not.toContain('/next');
   });
 
-  test('a client that has said all may still listen', async () => {
+  test('a client that half-closes still gets its answer', async () => {
     await using scene = await stage(replies((_head, socket) => (setTimeout(() => socket.write(ok('late')), 50), null)));
     const client = await scene.client();
     client.socket.end(GET);
@@ -401,7 +401,7 @@ describe('streams', () => {
     }
   }
 
-  /** Until two looks at it see the same: whoever writes waits. */
+  /** Resolves when two samples are equal: the writer is waiting. */
   async function stopped(state: { written: number }): Promise<void> {
     let seen = 0;
     const isStill = (): boolean => {
@@ -453,7 +453,7 @@ describe('streams', () => {
     expect(arrived.hash).toBe(hashOf(64));
   });
 
-  /** The hash of what follows the head. */
+  /** The hash of the bytes after the head. */
   function readBody(socket: Socket, length: number): Promise<string> {
     return new Promise((resolve) => {
       const hash = createHash('sha256');
@@ -498,7 +498,7 @@ describe('a WebSocket', () => {
     expect(scene.infos).toMatchObject([{ path: '/chat', status: 101 }]);
   });
 
-  test('is the only protocol that is switched to: with another, requests would pass unseen', async () => {
+  test('is the only upgrade that is passed on: any other would hide requests', async () => {
     await using scene = await stage(echo);
     const client = await scene.client();
     const { body } = await client.ask(ask.replace('websocket', 'h2c'));
@@ -519,7 +519,7 @@ describe('a WebSocket', () => {
 });
 
 describe('limits', () => {
-  test('a head that does not come in time ends the connection', async () => {
+  test('a head that does not arrive in time ends the connection', async () => {
     await using scene = await stage(echo, { headMs: 1000 });
     const client = await scene.client();
     client.send('GET / HTTP/1.1\r\nHost: ori');
@@ -527,7 +527,7 @@ describe('limits', () => {
     await Promise.all(scene.over);
   });
 
-  test('a connection that asks for nothing is ended; one that waits for its answer or is in the middle of a head is not', async () => {
+  test('an idle connection is ended, but not one that waits for its answer or is in the middle of a head', async () => {
     const idleMs = 300;
     const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
     const late = replies((_head, socket, index) => {
@@ -572,7 +572,7 @@ describe('limits', () => {
     expect(await client.rest()).toMatch(/abc$/);
   });
 
-  test('a client that wants another protocol, or breaks TLS, is gone at once', async () => {
+  test('a client that wants another protocol, or breaks TLS, is disconnected at once', async () => {
     await using scene = await stage(echo);
     await expect(scene.client({ ALPNProtocols: ['h2'] })).rejects.toThrow(/alert/);
     expect((await scene.client({ ALPNProtocols: ['h2', 'http/1.1'] })).socket).toMatchObject({

@@ -1,4 +1,4 @@
-// test/gateway/name-server.ts: a name server of our own, with answers made by hand.
+// test/gateway/name-server.ts: a local name server with scripted answers.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
@@ -8,22 +8,22 @@ import { addressBytes } from '../../src/gateway/dial/address.ts';
 export interface Given {
   readonly addresses?: readonly string[];
   readonly ttl?: number;
-  /** 3: no such name. */
+  /** The response code; 3 is NXDOMAIN. */
   readonly rcode?: number;
   readonly delayMs?: number;
-  /** No answer at all. */
+  /** Whether the server sends no answer at all. */
   readonly silent?: boolean;
 }
 
 export interface NameServer {
-  /** "127.0.0.1:40000". */
+  /** For example "127.0.0.1:40000". */
   readonly address: string;
-  /** "A name", "AAAA name", in order. */
+  /** "A name", "AAAA name", in the order they came. */
   readonly asked: string[];
   close(): Promise<void>;
 }
 
-/** `answer` gives all addresses of a name; each question gets those of its family. */
+/** `answer` gives all addresses of a name; a question gets those of its family. */
 export async function startNameServer(answer: (name: string, type: 'A' | 'AAAA') => Given): Promise<NameServer> {
   const socket = createSocket('udp4');
   const asked: string[] = [];

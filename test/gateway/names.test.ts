@@ -1,4 +1,4 @@
-// test/gateway/names.test.ts: what the name service inside answers.
+// test/gateway/names.test.ts: the name service that programs inside a sandbox ask.
 import { expect, test } from 'vitest';
 import { createNames } from '../../src/gateway/front/names.ts';
 
@@ -9,7 +9,7 @@ const make = (): ReturnType<typeof createNames> =>
     first: '127.64.0.1',
   });
 
-test('an allowed name has an address of its own that stays the same, whatever its letters look like', () => {
+test('an allowed name has one address of its own, in any case of its letters', () => {
   const names = make();
   const replies = ['allowed.test', 'ALLOWED.Test', 'a.wild.test', 'b.wild.test', 'db.internal', 'localhost'].map(
     (name) => read(names.answer(query(name))),
@@ -34,7 +34,7 @@ test('an allowed name has an address of its own that stays the same, whatever it
   ]);
 });
 
-test('the answer repeats number and question byte for byte', () => {
+test('the answer repeats the ID and the question byte for byte', () => {
   const asked = query('AlloWed.Test', { flags: 0x0100 });
   const answer = make().answer(asked);
   expect(answer?.toString('hex')).toBe(
@@ -42,7 +42,7 @@ test('the answer repeats number and question byte for byte', () => {
   );
 });
 
-test('any other name does not exist, and other kinds of an allowed name are empty', () => {
+test('any other name does not exist, and other record types of an allowed name are empty', () => {
   const names = make();
   const none = { rcode: 3, addresses: [] };
   const empty = { rcode: 0, addresses: [] };
@@ -50,7 +50,7 @@ test('any other name does not exist, and other kinds of an allowed name are empt
     ...['evil.test', 'wild.test', 'evilallowed.test', 'allowed.test.evil.test', 'test', ''].map((name) =>
       read(names.answer(query(name))),
     ),
-    // One label that holds a dot, a NUL, a number in place of a name.
+    // A label with a dot, a label with a NUL, and an address in place of a name.
     read(names.answer(labelled(['allowed.test']))),
     read(names.answer(labelled(['a.wild', 'test']))),
     read(names.answer(labelled(['a\0', 'wild', 'test']))),
@@ -63,7 +63,7 @@ test('any other name does not exist, and other kinds of an allowed name are empt
   expect([28, 16].map((type) => read(names.answer(query('evil.test', { type }))))).toEqual([none, none]);
 });
 
-test('a rule that is taken away takes its name along', () => {
+test('removing a rule removes its name', () => {
   let open = true;
   const names = createNames({ allowed: () => open, fixed: new Map(), first: '127.64.0.1' });
   const before = read(names.answer(query('allowed.test')));
@@ -74,7 +74,7 @@ test('a rule that is taken away takes its name along', () => {
   ]);
 });
 
-test('EDNS is accepted, and what is malformed or not ours is refused', () => {
+test('EDNS is accepted, and malformed or foreign packets are refused', () => {
   const names = make();
   const plain = query('allowed.test');
   const edns = Buffer.concat([plain, Buffer.from('0000291000000000000000', 'hex')]);
@@ -91,7 +91,7 @@ test('EDNS is accepted, and what is malformed or not ours is refused', () => {
     countedButAbsent: read(names.answer(changed((packet) => packet.writeUInt16BE(1, 10)))),
     trailing: read(names.answer(Buffer.concat([plain, Buffer.alloc(1)]))),
     pointer: read(names.answer(pointer)),
-    // As much as follows, these are no lengths of labels.
+    // These values are too large for the length of a label.
     reserved: read(names.answer(labelled(['a'.repeat(64), 'test']))),
     longPointer: read(names.answer(labelled(['a'.repeat(192), 'test']))),
     twoQuestions: read(names.answer(changed((packet) => packet.writeUInt16BE(2, 4)))),
@@ -123,7 +123,7 @@ test('EDNS is accepted, and what is malformed or not ours is refused', () => {
   });
 });
 
-test('there is room for 65,536 names; the next one fails, and those before it keep their addresses', () => {
+test('65,536 names get an address; the next one fails, and the earlier ones keep theirs', () => {
   const names = make();
   const given = new Set<string | null>();
   for (let at = 0; at < 65_536; at++) given.add(names.addressOf(`n${at}.wild.test`));
@@ -135,7 +135,7 @@ test('there is room for 65,536 names; the next one fails, and those before it ke
   }).toEqual({ different: 65_536, odd: [], next: { rcode: 2, addresses: [] }, first: '127.64.0.2' });
 });
 
-test('no packet at all makes it fail or answer at length', () => {
+test('random packets never make it fail or answer at length', () => {
   const names = make();
   const good = query('a.wild.test');
   let state = 42;

@@ -1,42 +1,33 @@
-// test/gateway/own-buffer.test.ts: a client that sends much is read into one buffer again and again; nobody can tell. Everything
-// is tried both ways, because a Node in which that does not work reads as 'data'.
+// test/gateway/own-buffer.test.ts: clients that send much are read into one reused buffer, with the same result as ordinary reads.
+// Every test runs both ways, because the gateway falls back to 'data' events where Node does not support it.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, Socket, type AddressInfo } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { giveBuffer, openOrigin, tryOut } from '../../src/gateway/front/own-buffer.ts';
 import { relay } from '../../src/gateway/front/relay.ts';
+import { socketPair } from './proxies.ts';
 
-/** Of whoever waits on a machine that is busy elsewhere. */
+/** The timeout of polls on a busy machine. */
 const PATIENT = { timeout: 20_000 };
 const MUCH = 4 * 1024 * 1024;
-/** On both connections, with nobody reading. */
+/** More than both connections hold while the server does not read. */
 const MORE_THAN_THE_KERNEL_TAKES = 12 * 1024 * 1024;
 
 beforeAll(async () => {
   expect(await tryOut()).toBe(true);
 });
 
-async function pair(open: (port: number) => Socket, pauseOnConnect: boolean): Promise<[near: Socket, far: Socket]> {
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const near = open((server.address() as AddressInfo).port);
-  const [[far]] = (await Promise.all([once(server, 'connection'), once(near, 'connect')])) as [[Socket], unknown];
-  server.close();
-  for (const end of [near, far]) end.on('error', () => undefined);
-  return [near, far];
-}
-
 interface Line {
-  /** In the sandbox, and the gateway's end of it. */
+  /** The program in the sandbox, and the gateway's end of its connection. */
   readonly program: Socket;
   readonly client: Socket;
-  /** The gateway's end of the other connection, and the server there. */
+  /** The gateway's end of the other connection, and the server. */
   readonly origin: Socket;
   readonly server: Socket;
   readonly counted: { out: number; in: number };
-  /** How many clients have got a buffer of their own. */
+  /** How many clients were read into a buffer of their own. */
   readonly given: () => number;
   readonly done: () => boolean;
   start(more?: { fromClient?: Buffer; halfClosedMs?: number; budget?: number }): void;
@@ -45,8 +36,11 @@ interface Line {
 type Give = typeof giveBuffer;
 
 async function openLine(give: Give): Promise<Line> {
-  const [program, client] = await pair((port) => connect({ port, host: '127.0.0.1', allowHalfOpen: true }), false);
-  const [origin, server] = await pair((port) => openOrigin('127.0.0.1', port), true);
+  const [program, client] = await socketPair(
+    (port) => connect({ port, host: '127.0.0.1', allowHalfOpen: true }),
+    false,
+  );
+  const [origin, server] = await socketPair((port) => openOrigin('127.0.0.1', port), true);
   const counted = { out: 0, in: 0 };
   let [given, done] = [0, false];
   onTestFinished(() => {
@@ -81,7 +75,7 @@ async function openLine(give: Give): Promise<Line> {
 
 const hash = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
 
-/** All that comes, read a piece now and a piece later. */
+/** Reads everything that comes, with a pause after each piece. */
 function readSlowly(socket: Socket): { all: () => Buffer } {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => {
@@ -107,7 +101,7 @@ describe.each<[string, number, Give]>([
   ['into a buffer of its own', 1, giveBuffer],
   ['as data', 0, () => false],
 ])('a client that is read %s', (_, buffers, give) => {
-  test('sends and gets its bytes intact, both at once, with readers that are slow', async () => {
+  test('sends and gets its bytes intact, both ways at once, with slow readers', async () => {
     const line = await openLine(give);
     const [up, down] = [randomBytes(MUCH), randomBytes(MUCH)];
     line.start();
@@ -121,7 +115,7 @@ describe.each<[string, number, Give]>([
     expect(line.given()).toBe(buffers);
   });
 
-  test('is told apart from the others, also when they use the buffer of one that has gone', async () => {
+  test('is not mixed up with others, also when a buffer is reused', async () => {
     for (let round = 0; round < 2; round += 1) {
       const lines = await Promise.all(Array.from({ length: 3 }, () => openLine(give)));
       const sent = lines.map((_line, i) => Buffer.alloc(MORE_THAN_THE_KERNEL_TAKES, `${round} ${i} `));
@@ -140,7 +134,7 @@ describe.each<[string, number, Give]>([
     }
   });
 
-  test('is heard in order: what was read before, what waits in its socket, what comes later', async () => {
+  test('is read in order: bytes read before, bytes waiting in its socket, later bytes', async () => {
     const line = await openLine(give);
     const [first, waiting, later] = [randomBytes(300_000), randomBytes(10_000), randomBytes(MUCH)];
     line.program.write(waiting);
@@ -154,7 +148,7 @@ describe.each<[string, number, Give]>([
     expect(line.given()).toBe(buffers);
   });
 
-  test('may say everything and still listen', async () => {
+  test('may half-close and still read', async () => {
     const line = await openLine(give);
     line.start();
     line.program.end(Buffer.alloc(MUCH));
@@ -169,7 +163,7 @@ describe.each<[string, number, Give]>([
     await expect.poll(line.done, PATIENT).toBe(true);
   });
 
-  test('is let go after a silence when it has said everything', async () => {
+  test('is closed after a silence when it has half-closed', async () => {
     const line = await openLine(give);
     line.start({ halfClosedMs: 200 });
     line.program.end(Buffer.alloc(MUCH));
@@ -179,7 +173,7 @@ describe.each<[string, number, Give]>([
     expect([line.given(), line.client.destroyed, line.origin.destroyed]).toEqual([buffers, true, true]);
   });
 
-  test('waits while the origin does not read, and goes on when it does', async () => {
+  test('waits while the origin does not read, and continues when it does', async () => {
     const line = await openLine(give);
     line.start();
     line.server.once('data', () => undefined).resume();
@@ -188,7 +182,7 @@ describe.each<[string, number, Give]>([
     await expect.poll(() => line.counted.out, PATIENT).toBeGreaterThan(MUCH);
     expect(line.given()).toBe(buffers);
     line.server.pause();
-    // Standing still: nothing was sent from one look to the next.
+    // Two equal samples: nothing was sent in between.
     let before = -1;
     await expect
       .poll(() => [before, (before = line.counted.out)], { ...PATIENT, interval: 200 })
@@ -199,7 +193,7 @@ describe.each<[string, number, Give]>([
     await expect.poll(() => line.counted.out, PATIENT).toBeGreaterThan(before + MUCH);
   });
 
-  test('that is gone takes its connection with the origin along', async () => {
+  test('that is gone takes its connection to the origin along', async () => {
     const line = await openLine(give);
     line.start();
     line.program.write(Buffer.alloc(MUCH));
@@ -221,7 +215,7 @@ describe.each<[string, number, Give]>([
     expect([line.given(), line.client.destroyed]).toEqual([buffers, true]);
   });
 
-  test('gets no byte past its budget out', async () => {
+  test('sends no byte beyond its budget', async () => {
     const line = await openLine(give);
     line.start({ budget: MUCH });
     writeFor(line.program, Buffer.alloc(65_536));
@@ -234,7 +228,7 @@ describe.each<[string, number, Give]>([
   });
 });
 
-test('a socket that is not one of the kind that has such a buffer is left as it is', () => {
+test('a socket without a connection gets no buffer of its own', () => {
   const socket = new Socket();
   expect(giveBuffer(socket, () => true)).toBe(false);
   socket.destroy();

@@ -1,15 +1,29 @@
-// test/gateway/proxies.ts: small servers and proxies of our own, each of which tells what it heard.
+// test/gateway/proxies.ts: small local servers and proxies that record what they are sent.
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 export interface Listening {
   readonly port: number;
-  /** What each connection sent before anything was opened, in hexadecimal or text. */
+  /** The bytes that each connection sent before it was opened, in hexadecimal or as text. */
   readonly heard: string[];
   close(): Promise<void>;
 }
 
-/** Says "hello" first and then whatever it is sent. */
+/** Both ends of a connection; `open` makes the near one. */
+export async function socketPair(
+  open: (port: number) => Socket,
+  pauseOnConnect: boolean,
+): Promise<[near: Socket, remote: Socket]> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const near = open((server.address() as AddressInfo).port);
+  const [[remote]] = (await Promise.all([once(server, 'connection'), once(near, 'connect')])) as [[Socket], unknown];
+  server.close();
+  for (const end of [near, remote]) end.on('error', () => undefined);
+  return [near, remote];
+}
+
+/** A server that sends the greeting first and then echoes. */
 export function startEcho(host = '127.0.0.1', greeting = 'hello '): Promise<Listening> {
   return listen(host, (socket) => {
     socket.write(greeting);
@@ -17,7 +31,7 @@ export function startEcho(host = '127.0.0.1', greeting = 'hello '): Promise<List
   });
 }
 
-/** Gives `answers` one after the other, a piece for each piece it hears, and nothing more. */
+/** A server that sends the next of `answers` for each piece it gets, and nothing more. */
 export function startScripted(
   answers: readonly (string | Buffer)[],
   options: { end?: boolean } = {},
@@ -33,7 +47,7 @@ export function startScripted(
   });
 }
 
-/** A proxy that knows CONNECT, and looks every name up in `names`. */
+/** A proxy that serves CONNECT, and looks every name up in `names`. */
 export function startHttpProxy(names: Readonly<Record<string, string>>, auth: string | null): Promise<Listening> {
   return listen('127.0.0.1', async (socket, heard): Promise<unknown> => {
     const head = await until(socket, (bytes) => (bytes.includes('\r\n\r\n') ? bytes.indexOf('\r\n\r\n') + 4 : 0));
@@ -53,7 +67,7 @@ export function startHttpProxy(names: Readonly<Record<string, string>>, auth: st
   });
 }
 
-/** A SOCKS5 proxy that wants a user and a password if it is given one. */
+/** A SOCKS5 proxy; with `auth` it requires that user and password. */
 export function startSocksProxy(names: Readonly<Record<string, string>>, auth: string | null): Promise<Listening> {
   return listen('127.0.0.1', async (socket, heard): Promise<unknown> => {
     const greeting = await until(socket, (bytes) => (bytes.length >= 2 ? 2 + (bytes[1] ?? 0) : 0));
@@ -98,7 +112,7 @@ async function listen(host: string, serve: (socket: Socket, heard: string[]) => 
   };
 }
 
-/** Reads until `length` says where the message ends; whatever follows stays in the socket. Never ends if the peer goes. */
+/** Reads until `length` tells where the message ends; later bytes stay in the socket. Never resolves if the peer closes. */
 function until(socket: Socket, length: (bytes: Buffer) => number): Promise<Buffer> {
   return new Promise((resolve) => {
     let bytes: Buffer = Buffer.alloc(0);

@@ -1,36 +1,26 @@
-// test/gateway/relay.test.ts: the last bytes of a connection are not lost when its ends do not end together.
+// test/gateway/relay.test.ts: the last bytes of a connection arrive even if its two ends close at different times.
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openOrigin } from '../../src/gateway/front/own-buffer.ts';
 import { relay } from '../../src/gateway/front/relay.ts';
-
-/** Both ends of a connection; the first was made by `open`. */
-async function pair(open: (port: number) => Socket): Promise<[near: Socket, far: Socket]> {
-  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const near = open((server.address() as AddressInfo).port);
-  const [[far]] = (await Promise.all([once(server, 'connection'), once(near, 'connect')])) as [[Socket], unknown];
-  server.close();
-  for (const end of [near, far]) end.on('error', () => undefined);
-  return [near, far];
-}
+import { socketPair } from './proxies.ts';
 
 const block = Buffer.alloc(1024, 1);
 
 interface Relayed {
   readonly ends: Socket[];
-  /** To the origin, which has not read it yet. */
+  /** The bytes sent to the origin, which has not read them yet. */
   readonly sent: number;
   done(): boolean;
 }
 
 async function relayed(how: { stuck?: boolean; halfClosedMs?: number }): Promise<Relayed> {
-  const [program, client] = await pair((port) => connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
-  const [origin, server] = await pair((port) => openOrigin('127.0.0.1', port));
+  const [program, client] = await socketPair((port) => connect({ port, host: '127.0.0.1', allowHalfOpen: true }), true);
+  const [origin, server] = await socketPair((port) => openOrigin('127.0.0.1', port), true);
   let sent = 0;
-  // Until the kernel takes no more and the rest waits in the gateway.
+  // Writes until the kernel takes no more and the rest waits in the gateway.
   for (; how.stuck === true && origin.writableLength === 0; sent += block.length) origin.write(block);
   let done = false;
   relay({
@@ -46,7 +36,7 @@ async function relayed(how: { stuck?: boolean; halfClosedMs?: number }): Promise
   return { ends: [program, client, origin, server], sent, done: () => done };
 }
 
-test('what waits for a slow origin still arrives when the client has ended and has been answered', async () => {
+test('bytes that wait for a slow origin still arrive after the client has ended and got its answer', async () => {
   const { ends, sent, done } = await relayed({ stuck: true });
   const [program, client, , server] = ends as [Socket, Socket, Socket, Socket];
   server.end();
@@ -61,7 +51,7 @@ test('what waits for a slow origin still arrives when the client has ended and h
   await expect.poll(done).toBe(true);
 });
 
-test('a client that is gone for good takes its connection with the origin along', async () => {
+test('a client that is gone for good takes its connection to the origin along', async () => {
   const { ends, done } = await relayed({ stuck: true });
   const [program, , origin] = ends as [Socket, Socket, Socket, Socket];
   program.resetAndDestroy();
@@ -70,7 +60,7 @@ test('a client that is gone for good takes its connection with the origin along'
   for (const end of ends) end.destroy();
 });
 
-test('one side that has said everything may listen for as long as something comes, and no longer', async () => {
+test('a half-closed side may read as long as something comes, and no longer', async () => {
   const { ends, done } = await relayed({ halfClosedMs: 2000 });
   const [program, client, origin, server] = ends as [Socket, Socket, Socket, Socket];
   let heard = 0;

@@ -1,4 +1,4 @@
-// What an agent writes as a request must mean one thing only (attacks A61, A62).
+// A request head of an agent has one meaning only (attacks A61, A62).
 import { describe, expect, test } from 'vitest';
 import { headerValues, readRequestHead } from '../../src/gateway/intercept/request-head.ts';
 
@@ -7,7 +7,7 @@ function read(text: string): ReturnType<typeof readRequestHead> {
 }
 
 describe('a request head is read', () => {
-  test('with everything it says', () => {
+  test('with all of its fields', () => {
     const text = 'POST /a?b=c HTTP/1.1\r\nHost: example.com\r\nX-Caf\u00e9: no\r\n\r\n';
     expect(read(text).kind).toBe('bad');
     const good =
@@ -58,7 +58,7 @@ describe('a request head is read', () => {
     });
   });
 
-  test('with its framing and its wish to upgrade', () => {
+  test('with its framing and its upgrade', () => {
     expect(read('PUT / HTTP/1.1\r\nHost: a\r\ntransfer-ENCODING: chunked\r\n\r\n')).toMatchObject({
       head: { body: { kind: 'chunked' }, upgrade: null },
     });
@@ -68,7 +68,7 @@ describe('a request head is read', () => {
     ).toMatchObject({ head: { upgrade: 'websocket' } });
   });
 
-  test('and its fields are found in any case', () => {
+  test('with header names in any case', () => {
     const result = read('GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nx: 2\r\n\r\n');
     expect(result.kind === 'head' && headerValues(result.head, 'x')).toEqual(['1', '2']);
   });
@@ -142,7 +142,7 @@ describe('a request head is refused', () => {
   });
 });
 
-test('of a head that arrives byte by byte no byte is searched over and over', () => {
+test('a head that arrives byte by byte is not searched again and again', () => {
   const text = Buffer.from(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(60_000)}\r\n\r\n`);
   let searched = 0;
   for (let length = 1; length < text.length; length += 1) {

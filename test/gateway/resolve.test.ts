@@ -1,4 +1,4 @@
-// test/gateway/resolve.test.ts: names and their addresses, asked of name servers of our own.
+// test/gateway/resolve.test.ts: the resolver against local name servers.
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function start(
   return { server, resolver };
 }
 
-test('both families are asked for and IPv4 comes first', async () => {
+test('both address families are queried and IPv4 comes first', async () => {
   const { server, resolver } = await start(() => ({ addresses: ['2606:4700::1', '8.8.8.8', '8.8.4.4'] }));
   expect(await resolver.resolve('both.test')).toEqual({
     kind: 'found',
@@ -32,7 +32,7 @@ test('both families are asked for and IPv4 comes first', async () => {
   expect(server.asked.toSorted()).toEqual(['A both.test', 'AAAA both.test']);
 });
 
-test('many who ask for one name make one question, and the answer is kept for its time to live', async () => {
+test('concurrent lookups of one name share one query, and the answer is kept for its time to live', async () => {
   let now = 0;
   const { server, resolver } = await start(() => ({ addresses: ['8.8.8.8'], ttl: 10, delayMs: 20 }), {
     now: () => now,
@@ -47,7 +47,7 @@ test('many who ask for one name make one question, and the answer is kept for it
   expect(server.asked.length).toBe(4);
 });
 
-test('an answer is kept for a second at least and for five minutes at most', async () => {
+test('an answer is kept for at least a second and at most five minutes', async () => {
   let now = 0;
   const { server, resolver } = await start(
     (name) => ({ addresses: ['8.8.8.8'], ttl: name === 'short.test' ? 0 : 86_400 }),
@@ -67,7 +67,7 @@ test('an answer is kept for a second at least and for five minutes at most', asy
   expect(await askBoth()).toBe(10);
 });
 
-test('a slow IPv6 answer does not delay an IPv4 one, and serves the next who asks', async () => {
+test('a slow IPv6 answer does not delay an IPv4 one, and serves the next lookup', async () => {
   const { resolver } = await start((_, type) => ({
     addresses: ['8.8.8.8', '2606:4700::1'],
     delayMs: type === 'AAAA' ? 1000 : 0,
@@ -87,7 +87,7 @@ test('a name with an IPv6 address only is found', async () => {
   expect(await resolver.resolve('six.test')).toEqual({ kind: 'found', addresses: ['2606:4700::1'] });
 });
 
-test('a name that does not exist, one without an address and a broken server are told apart, and kept for five seconds', async () => {
+test('a missing name, a name without an address and a broken server have different errors, each kept for five seconds', async () => {
   let now = 0;
   const codes: Record<string, number> = { 'no.test': 3, 'broken.test': 2, 'empty.test': 0 };
   const { server, resolver } = await start((name) => ({ rcode: codes[name] ?? 0 }), { now: () => now, tries: 1 });
@@ -101,7 +101,7 @@ test('a name that does not exist, one without an address and a broken server are
   const before = server.asked.length;
   now = 1_001;
   await resolver.resolve('broken.test');
-  // The server may have come back.
+  // A server failure is not kept as long: the server may have recovered.
   expect(server.asked.splice(before)).not.toEqual([]);
   now = 4_999;
   await resolver.resolve('no.test');
@@ -111,7 +111,7 @@ test('a name that does not exist, one without an address and a broken server are
   expect(server.asked.length).toBe(before + 2);
 });
 
-test('eight names that nobody answers for do not delay another one', async () => {
+test('eight names without an answer do not delay another name', async () => {
   const { resolver } = await start(
     (name) => (name.startsWith('dead') ? { silent: true } : { addresses: ['8.8.8.8'] }),
     { timeoutMs: 800, tries: 2 },
@@ -132,7 +132,7 @@ test('eight names that nobody answers for do not delay another one', async () =>
   );
 });
 
-test('a dead server is left for the next one', async () => {
+test('a dead server is followed by the next one', async () => {
   const dead = await startNameServer(() => ({ silent: true }));
   const live = await startNameServer(() => ({ addresses: ['8.8.8.8'] }));
   const resolver = createResolver({ servers: [dead.address, live.address], timeoutMs: 200, hostsFile: '/nonexistent' });
@@ -140,12 +140,12 @@ test('a dead server is left for the next one', async () => {
   expect(await resolver.resolve('one.test')).toEqual({ kind: 'found', addresses: ['8.8.8.8'] });
 });
 
-test('no more than the allowed number of new names is asked for in a second, but for names that a rule names in full', async () => {
+test('new names per second are limited, except names that a rule spells out', async () => {
   let now = 0;
   const { server, resolver } = await start(() => ({ addresses: ['8.8.8.8'] }), { now: () => now, perSecond: 3 });
   const outcomes = [];
   for (let at = 0; at < 5; at++) outcomes.push(await resolver.resolve(`data${at}.wild.test`));
-  // What is known costs nothing.
+  // A known name costs nothing.
   await resolver.resolve('data0.wild.test');
   expect(outcomes.slice(2)).toEqual([
     { kind: 'found', addresses: ['8.8.8.8'] },
@@ -168,7 +168,7 @@ test('no more than the allowed number of new names is asked for in a second, but
   ]);
 });
 
-test('a name without a dot is never asked for, and localhost needs nobody', async () => {
+test('a name without a dot is never queried, and localhost needs no name server', async () => {
   const { server, resolver } = await start(() => ({ addresses: ['8.8.8.8'] }));
   expect(await resolver.resolve('intranet')).toEqual({
     kind: 'failed',
@@ -197,7 +197,7 @@ test('no more than 10,000 answers are kept', async () => {
   });
 });
 
-test('a closed resolver answers those who wait', async () => {
+test('closing the resolver ends pending lookups', async () => {
   const { resolver } = await start(() => ({ silent: true }));
   const waiting = resolver.resolve('never.test');
   resolver.close();

@@ -1,4 +1,4 @@
-// test/gateway/rules.test.ts: what rules mean, and what counts as a host.
+// test/gateway/rules.test.ts: the meaning of network rules, and which texts are host names.
 import { describe, expect, test } from 'vitest';
 import { compileRules } from '../../src/gateway/rules.ts';
 import { canonicalHost } from '../../src/protocol/host-name.ts';
@@ -31,7 +31,7 @@ const connects = (host: string, port = 443): string => {
 };
 
 describe('connections', () => {
-  test('a host is that host, on that port', () => {
+  test('a rule covers its host on its port', () => {
     expect(connects('allowed.test')).toBe('allowed');
     expect(connects('allowed.test', 22)).toBe('no rule covers allowed.test:22; of this host, port 443 is allowed');
     expect(connects('ports.test', 8443)).toBe('allowed');
@@ -41,7 +41,7 @@ describe('connections', () => {
     expect(connects('10.1.2.3')).toContain('no rule covers');
   });
 
-  test('A45, A46: what only looks like an allowed host is another host', () => {
+  test('A45, A46: a host that only looks like an allowed one is another host', () => {
     for (const host of [
       'evilallowed.test',
       'allowedxtest',
@@ -53,7 +53,7 @@ describe('connections', () => {
       expect(connects(host)).toBe(`no rule covers ${host}:443`);
   });
 
-  test('a suffix means every name below it, and not the name itself', () => {
+  test('a wildcard covers every name below it, and not the name itself', () => {
     expect(connects('a.wild.test')).toBe('allowed');
     expect(connects('a.b.wild.test')).toBe('allowed');
     expect(connects('wild.test')).toBe('no rule covers wild.test:443');
@@ -67,7 +67,7 @@ describe('connections', () => {
     expect(rules.connect('bad.denied.test', 443)).toMatchObject({ unknown: false });
   });
 
-  test('requests are looked into only where a rule speaks of them', () => {
+  test('requests are inspected only where a rule has methods or paths', () => {
     expect(connects('api.test')).toBe('inspected');
     expect(connects('mixed.test')).toBe('inspected');
   });
@@ -88,14 +88,14 @@ test('requests are decided by method and path', () => {
   ]).toEqual(['allowed', 'allowed', 'denied', 'denied', 'allowed', 'denied', 'denied', 'denied', 'allowed']);
 });
 
-test('names lead somewhere only if some port of them may be reached', () => {
+test('a host is known only if some port of it may be reached', () => {
   expect(
     ['allowed.test', 'x.wild.test', 'plain.test', 'bad.denied.test', 'evil.test'].map((host) => rules.knows(host)),
   ).toEqual([true, true, true, false, false]);
 });
 
 describe('host names', () => {
-  test('A53, A62, A63: one spelling for each host, none for what could be read twice', () => {
+  test('A53, A62, A63: each host has one spelling, and ambiguous texts are no hosts', () => {
     const same = ['Example.COM', 'example.com.', 'EXAMPLE.com'].map((text) => canonicalHost(text)?.host);
     expect(new Set(same)).toEqual(new Set(['example.com']));
     const refused = [
@@ -140,7 +140,7 @@ describe('host names', () => {
     expect(canonicalHost('[::FFFF:1.2.3.4]')).toEqual({ kind: 'ip', host: '::ffff:102:304' });
   });
 
-  test('whatever is taken for a name is a name to the WHATWG parser as well, and the same one', () => {
+  test('every accepted name is the same name to the WHATWG URL parser', () => {
     const letters = [
       'a',
       'B',
@@ -172,13 +172,13 @@ describe('host names', () => {
       const name = canonicalHost(text);
       if (name === null || name.kind === 'ip') continue;
       const url = URL.canParse(`http://${text}/`) ? new URL(`http://${text}/`).hostname.replace(/\.$/, '') : null;
-      // A wrong punycode label is no URL, and no name that resolves either.
+      // A wrong punycode label is no URL, and resolves to nothing either.
       if (url !== null) expect({ text, host: name.host }).toEqual({ text, host: url });
       else expect(text.toLowerCase()).toContain('xn--');
     }
   });
 
-  test('a rule is written back as it was meant', () => {
+  test('a formatted rule reads like its source', () => {
     const texts = [
       'github.com',
       '*.npmjs.org',

@@ -1,4 +1,4 @@
-// test/gateway/upstream.test.ts: connections through proxies of our own, good ones and bad ones.
+// test/gateway/upstream.test.ts: connections through sound and broken local proxies.
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { connectThrough, type ProxyAccess, type Through } from '../../src/gateway/dial/upstream.ts';
@@ -26,7 +26,7 @@ async function through(
   return result;
 }
 
-/** What comes when "x" is sent and the sending half is closed: all of it, the head included. */
+/** Sends "x", half-closes, and returns everything that was received, with the first bytes. */
 async function conversation(result: Through): Promise<string> {
   if (result.kind === 'failed') return result.reason;
   const chunks = [result.head];
@@ -80,7 +80,7 @@ for (const auth of [null, 'me:pass:word'])
     ]);
   });
 
-test('bytes that come together with the answer are handed over, in whatever pieces it comes', async () => {
+test('bytes that arrive together with the answer are handed over, in whatever pieces they come', async () => {
   const http = await started(startScripted(['HTTP/1.1 200 OK\r\n\r\nSSH-2.0-x\r\n']));
   const socks = await started(
     startScripted([Buffer.from('0500', 'hex'), Buffer.from('050000010000000000005353', 'hex')]),
@@ -95,7 +95,7 @@ test('bytes that come together with the answer are handed over, in whatever piec
   ]);
 });
 
-test('a proxy that refuses, or wants another password, is told apart, and no password is in what is said', async () => {
+test('a proxy that refuses or wants another password has its own error, which contains no password', async () => {
   const proxies = {
     http: await started(startHttpProxy({}, 'me:secret')),
     socks5: await started(startSocksProxy({}, 'me:secret')),
@@ -134,7 +134,7 @@ test('a proxy that refuses, or wants another password, is told apart, and no pas
   ]);
 });
 
-test('answers that are not exactly as they must be open nothing', async () => {
+test('a malformed answer opens no connection', async () => {
   const bad: [ProxyAccess['kind'], (string | Buffer)[], string][] = [
     ['http', ['HTTP/1.1 200 OK\n\nHTTP/1.1 200 OK\r\n\r\n'], 'gave an answer that is not HTTP'],
     ['http', ['HTTP/1.1 200 OK\r\nbad header: x\r\n\r\n'], 'gave an answer that is not HTTP'],
@@ -161,7 +161,7 @@ test('answers that are not exactly as they must be open nothing', async () => {
   expect(outcomes).toEqual(bad.map(([, , reason]) => reason));
 });
 
-test('a proxy that says nothing, or half of something, is left when the time is up or it goes away', async () => {
+test('a proxy that sends nothing or half an answer is dropped at the timeout or when it closes', async () => {
   const silent = await started(startScripted([]));
   const half = await started(startScripted(['HTTP/1.1 200 OK\r\n'], { end: true }));
   const target = { host: 'name.test', port: 443 };
@@ -193,7 +193,7 @@ test('a proxy that says nothing, or half of something, is left when the time is 
   expect(performance.now() - begin).toBeLessThan(10_000);
 });
 
-test('no answer of random bytes makes it fail in another way than with a reason', async () => {
+test('random bytes from a proxy never cause an exception', async () => {
   let state = 11;
   const next = (): number => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) >>> 8;
   const begins = [Buffer.from('HTTP/1.1 200 OK\r\n'), Buffer.from('0500', 'hex'), Buffer.from('050005000001', 'hex')];

@@ -1,4 +1,4 @@
-// test/gateway/values.test.ts: values read from where users keep them.
+// test/gateway/values.test.ts: secret values read from variables, files, commands and the keychain.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ function file(name: string, content: string | Buffer, mode = 0o600): string {
   return `~/${name}`;
 }
 
-test('a value comes from a variable, a file or a command, without the line break at its end', async () => {
+test('a value comes from a variable, a file or a command, without its final line break', async () => {
   const path = file('token', 'tok-2\n', 0o644);
   symlinkSync(join(home, 'token'), join(home, 'link'));
   writeFileSync(join(bin, 'mine'), '#!/bin/sh\necho tok-4\n', { mode: 0o700 });
@@ -44,7 +44,7 @@ test('a value comes from a variable, a file or a command, without the line break
   ]).toEqual(['tok-1', 'tok-2', 'tok-2', 'tok-2 ', 'tok-3 $HOME', 'tok-1', 'tok-4']);
 });
 
-test('a missing, empty or unusable value is told without being shown', async () => {
+test('a missing, empty or unusable value is reported without being shown', async () => {
   execFileSync('mkfifo', [join(home, 'pipe')]);
   expect([
     await problem({ env: 'NOT_SET' }),
@@ -83,13 +83,13 @@ test('a file that others can write is refused', async () => {
   ]).toEqual(['The file ~/group can be changed by others.', 'The file ~/all can be changed by others.', 'value tok']);
 });
 
-test.runIf(process.getuid?.() === 0)('a file that belongs to another is refused', async () => {
+test.runIf(process.getuid?.() === 0)('a file of another user is refused', async () => {
   const path = file('theirs', 'tok');
   chownSync(join(home, 'theirs'), 12_345, 12_345);
   expect(await problem({ file: path })).toBe('The file ~/theirs can be changed by others.');
 });
 
-test('a command that fails is told with what it said, never with what it printed', async () => {
+test('a failed command is reported with its errors, never with its output', async () => {
   expect([
     await problem({ command: ['sh', '-c', 'echo s3cret; echo "not signed in\u001b[2J" >&2; exit 3'] }),
     await problem({ command: ['sh', '-c', 'echo s3cret; kill -TERM $$'] }),
@@ -105,7 +105,7 @@ test('a command that fails is told with what it said, never with what it printed
   ]);
 });
 
-test('a command that does not end is left when its time is up, even if a child of it holds on', async () => {
+test('a command is ended at its timeout, even if a child of it keeps running', async () => {
   const begin = performance.now();
   expect(await problem({ command: ['sh', '-c', 'sleep 5; echo late'] }, { commandMs: 300 })).toBe(
     'The command sh did not end within 0.3 s.',
@@ -113,7 +113,7 @@ test('a command that does not end is left when its time is up, even if a child o
   expect(performance.now() - begin).toBeLessThan(3000);
 });
 
-test('the keychain is asked by service and account, and its absence is told', async () => {
+test('the keychain is queried by service and account, and a missing one is reported', async () => {
   const none = { env: { PATH: join(home, 'nothing') } };
   const missing = await problem({ keychain: 'github.com/me' }, none);
   writeFileSync(

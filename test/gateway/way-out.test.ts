@@ -1,3 +1,4 @@
+// test/gateway/way-out.test.ts: ags's own requests to registries: redirects do not inherit the user's permissions.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWayOut, type WayOut } from '../../src/gateway/dial/way-out.ts';
 import { createWorld, ORIGIN, type HostContext } from './fixture.ts';
@@ -27,7 +28,7 @@ function wayOut(granted: readonly string[], addresses: readonly string[] = []): 
   return way;
 }
 
-/** What comes of it when `of` has pointed there. */
+/** The outcome of a request to `to` after a redirect from `of`. */
 async function led(way: WayOut, to: string, of = to): Promise<'there' | 'refused'> {
   try {
     (await way.open(new URL(`http://${to}:${port}/`), new URL(`http://${of}:${port}/`))).destroy();
@@ -37,17 +38,17 @@ async function led(way: WayOut, to: string, of = to): Promise<'there' | 'refused
   }
 }
 
-test('a private address that the user named is for whoever it was named for, and not for who points to it', async () => {
+test('a private address that the user named is not reachable through a redirect', async () => {
   const way = wayOut([`mirror.test:${port}`]);
   expect(await led(way, 'mirror.test')).toBe('there');
   expect(await led(way, 'registry.test')).toBe('refused');
   expect(await led(way, 'mirror.test', 'registry.test')).toBe('refused');
 });
 
-test('addresses that the user allows are not for whomever a registry of others points to', async () => {
+test('addresses that the user allows are not reachable through a redirect of a foreign registry', async () => {
   const way = wayOut([`mirror.test:${port}`], [`${ORIGIN}/32`]);
   expect(await led(way, 'registry.test')).toBe('there');
   expect(await led(way, 'mirror.test', 'registry.test')).toBe('refused');
-  // One of the user's own may have its tokens or its storage beside it.
+  // The user's own registry may have its tokens or its storage at another address.
   expect(await led(way, 'registry.test', 'mirror.test')).toBe('there');
 });

@@ -1,5 +1,5 @@
-// test/attacks/mutation/anchors.test.ts: every fragment of source code that a table of mutations takes out stands for one place in the source as it
-// is now, and taking it out changes what it should. A rename that breaks a proof fails here, in seconds.
+// test/attacks/mutation/anchors.test.ts: every source fragment in the tables of mutants matches exactly one place, and its replacement
+// still parses. A rename that breaks a proof fails here, in seconds.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -45,10 +45,10 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'service-mutants.ts': SERVICE_MUTANTS,
 };
 
-/** Identifiers that only a replacement has. */
+/** Identifiers that exist only in replacements. */
 const NEW: readonly string[] = ['asked', 'noimg'];
 
-test.for(Object.entries(TABLES))('every fragment in %s stands for one place', ([, rows]) => {
+test.for(Object.entries(TABLES))('every fragment in %s matches exactly one place', ([, rows]) => {
   const wrong = rows.flatMap(({ name, pieces }) => {
     try {
       const edited = SOURCE.edit(pieces);
@@ -68,16 +68,16 @@ test.for(Object.entries(TABLES))('every fragment in %s stands for one place', ([
   expect(wrong).toEqual([]);
 });
 
-test('every step of the Perl programs stands for one place', () => {
+test('every step of the Perl programs matches exactly one place', () => {
   for (const step of Object.values(LAUNCHER_STEPS)) expect(changedProgram(LAUNCHER, step)).not.toBe(LAUNCHER);
   for (const step of Object.values(GATE_STEPS)) expect(changedProgram(GATE, step)).not.toBe(GATE);
 });
 
-test('the tests that should miss a protection are there', () => {
+test('the tests that a mutation must break exist', () => {
   for (const name of new Set(MUTATIONS.flatMap(({ tests }) => tests))) expect(findTests(ROOT, name)).not.toEqual([]);
 });
 
-/** A source of one file, in which a fragment is replaced. */
+/** Replaces a fragment in a source of one file. */
 function replaced(path: string, source: string, [from, to]: readonly [string, string]): string {
   const root = mkdtempSync(join(tmpdir(), 'ags-anchors-'));
   try {
@@ -93,7 +93,7 @@ function replaced(path: string, source: string, [from, to]: readonly [string, st
   }
 }
 
-// One line for each, however long: it is read as a table.
+// One row for each case, as a table.
 // oxfmt-ignore
 test.for<[what: string, path: string, source: string, piece: readonly [string, string], expected: string]>([
   ['a file that was moved', 'gateway/rules.ts', 'f(a); g(b);', ['f(a);', ''], ' g(b);'],
@@ -106,7 +106,7 @@ test.for<[what: string, path: string, source: string, piece: readonly [string, s
   ['the beginning of a name', 'rules.ts', 'f(bytesOut);', ['f(bytes', 'g(bytes'], 'g(bytesOut);'],
   ['what is built in', 'rules.ts', 'a.push(b);', ['a.pop(b);', ''], 'tasks/rules.ts does not have: a.pop(b); nearest, src/rules.ts:1: a.push(b);'],
   ['two places', 'rules.ts', 'f(a);\nf(b);', ['f(c);', ''], 'src/rules.ts:1, src/rules.ts:2 all have: f(c);'],
-])('a fragment is found in spite of %s, or not at all', ([, path, source, piece, expected]) => {
+])('a fragment is found despite %s, or not at all', ([, path, source, piece, expected]) => {
   expect(replaced(path, source, piece)).toBe(expected);
 });
 

@@ -1,5 +1,5 @@
-// test/attacks/mutation/beside-mutants.ts: the protections of what stands beside a sandbox, what the source is without each of them, and which attempt of
-// image-parts.ts or engine-parts.ts should miss it.
+// test/attacks/mutation/beside-mutants.ts: the protections of the image cache, nested Docker's answers and service seeds: each row removes
+// one and names the attempt of image-parts.ts or engine-parts.ts that must notice.
 import type { BESIDE_PARTS } from './engine-parts.ts';
 import type { IMAGE_PARTS } from './image-parts.ts';
 import { mutantsOf } from './parts.ts';
@@ -13,7 +13,7 @@ const [QUESTION, CACHE, STORE] = [
 ];
 const UPSTREAM = 'nested-docker/image-cache/upstream.ts';
 
-// One line for each, however long: it is read as a table.
+// One row for each mutant, as a table.
 // oxfmt-ignore
 export const BESIDE_MUTANTS = [
   off('questions', QUESTION, 'nothing can be put in', "if (method !== 'GET' && method !== 'HEAD')", "if (method === '')"),

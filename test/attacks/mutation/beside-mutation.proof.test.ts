@@ -1,6 +1,6 @@
-// test/attacks/mutation/beside-mutation.proof.test.ts: takes each protection out of single parts of what stands beside a sandbox, one at a time, and shows that an
-// attempt against that part then succeeds: the cache of images, the door to an engine inside and its answers, the seeds of services.
-// What an engine or a service can do is in engine-mutation.proof.test.ts and service-mutation.proof.test.ts.
+// test/attacks/mutation/beside-mutation.proof.test.ts: removes one protection of the image cache, nested Docker's listener or the service
+// seeds at a time, and shows that an attempt against that part then succeeds. engine-mutation.proof.test.ts and
+// service-mutation.proof.test.ts cover the daemon and the services themselves.
 import { BESIDE_MUTANTS } from './beside-mutants.ts';
 import { BESIDE_PARTS } from './engine-parts.ts';
 import { IMAGE_PARTS } from './image-parts.ts';

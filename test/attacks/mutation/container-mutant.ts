@@ -1,5 +1,5 @@
-// test/attacks/mutation/container-mutant.ts: the container that `ags exec` would start, made by the same functions, with one protection taken out of
-// the engine's command lines before it is told. What looks at it from outside can be made to look away.
+// test/attacks/mutation/container-mutant.ts: the container that `ags exec` would start, from the same functions, with one protection
+// removed from the engine's command lines. The check from outside can be told to ignore it.
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vi } from 'vitest';
@@ -14,31 +14,31 @@ import { contextOf } from '../own-context.ts';
 
 type Args = readonly string[];
 
-/** What to take out. Each part gets what the real functions made, and returns what is started instead. */
+/** The changes of a mutant: each function gets the real value and returns the one that is used. */
 export interface ContainerMutation {
   readonly agent?: (args: Args) => Args;
-  readonly holder?: (args: Args) => Args;
+  readonly pause?: (args: Args) => Args;
   readonly spec?: (spec: SandboxSpec) => SandboxSpec;
-  /** Happens to its first process just before it is looked at from outside, and at that very moment. */
+  /** Called with its first process, just before the check from outside and during it. */
   readonly earlier?: (pid: number) => void;
   readonly meanwhile?: (pid: number) => void;
 }
 
 export interface ContainerRun {
-  /** Whatever is seen from outside, it goes on. */
+  /** Starts the command even if the check from outside fails. */
   readonly letGo: boolean;
   readonly limits?: Readonly<Record<string, string>> | undefined;
-  /** In a network that another container holds. */
+  /** Joins the network of a pause container. */
   readonly joined?: boolean | undefined;
 }
 
 export interface Outcome {
-  /** What is missing, by whoever looks from outside; null: nothing. */
+  /** The protection that the check from outside finds missing; null: none. */
   readonly seen: string | null;
   readonly stdout: string;
 }
 
-/** Of the mutant that is being made: modules are replaced once for all of them. */
+/** The mutant that is being started; the replaced modules read it. */
 const current: { mutation: ContainerMutation; letGo: boolean; seen: string | null } = {
   mutation: {},
   letGo: false,
@@ -64,7 +64,7 @@ export async function runContainerMutant(
   const native = await nativeOptions(context, plan, spec, paths.runDir, name, { files: [], prefix: [], env: {} });
   if (plan.host.engine === null) throw new Error('there is no engine');
   const options = await containerOptions(context, native, plan.host.engine, plan.host.programs.perl, spec, name);
-  // Root plays the user here, so what the user would have made must become the user's.
+  // Root acts as the user here, so files that the user would have created must belong to the user.
   if (machine.caller !== 'root') giveTo(join(machine.home, '.local/state'), machine.uid);
   mkdirSync(paths.root, { recursive: true });
   const [inFile, outFile] = [join(paths.root, 'in'), join(paths.root, 'out')];
@@ -83,7 +83,7 @@ export async function runContainerMutant(
 
 const loaded: { docker?: typeof import('../../../src/sandbox/container/container.ts') } = {};
 
-/** The module that starts containers, with replaced ones below it: others may have loaded the real one already. */
+/** The module that starts containers, with replaced imports, even if the real one was loaded before. */
 async function mutable(): Promise<typeof import('../../../src/sandbox/container/container.ts')> {
   if (loaded.docker !== undefined) return loaded.docker;
   vi.resetModules();
@@ -92,7 +92,7 @@ async function mutable(): Promise<typeof import('../../../src/sandbox/container/
     return {
       ...real,
       agentArgs: (...given) => [...(current.mutation.agent ?? same)(real.agentArgs(...given))],
-      pauseArgs: (...given) => [...(current.mutation.holder ?? same)(real.pauseArgs(...given))],
+      pauseArgs: (...given) => [...(current.mutation.pause ?? same)(real.pauseArgs(...given))],
     };
   });
   vi.doMock(import('../../../src/sandbox/container/protection.ts'), async (original) => {
@@ -125,12 +125,12 @@ async function mutable(): Promise<typeof import('../../../src/sandbox/container/
   return loaded.docker;
 }
 
-/** Without an option and its value. Every one of its kind that matches; there must be one. */
+/** Removes every matching option with its value; there must be one. */
 export function withoutOption(args: Args, option: string, matches: (value: string) => boolean = () => true): Args {
   return insteadOf(args, option, matches, () => []);
 }
 
-/** With another value for an option. */
+/** Changes the value of every matching option; there must be one. */
 export function withValue(
   args: Args,
   option: string,

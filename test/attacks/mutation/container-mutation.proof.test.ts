@@ -1,6 +1,6 @@
-// test/attacks/mutation/container-mutation.proof.test.ts: takes each protection of a container out, one at a time, and shows two things: whoever looks from
-// outside would not let it start, where that can be seen; and if it starts all the same, an attempt of the table succeeds.
-// Podman is told by the same functions, so Docker alone is tried here.
+// test/attacks/mutation/container-mutation.proof.test.ts: removes one protection of a container at a time, and shows two things: the check
+// from outside refuses to start it, where it can see the protection; and if it starts anyway, an attempt of the table succeeds.
+// Podman gets its arguments from the same functions, so only Docker is tried.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,13 +23,13 @@ import { createVictims, type Victims } from '../victims.ts';
 
 interface Protection extends ContainerMutation {
   readonly name: string;
-  /** An attempt that misses it. */
+  /** The attempt that succeeds without it. */
   readonly by: string;
-  /** What whoever looks from outside says; null: it cannot be seen from there. */
+  /** The message of the check from outside; null: the check cannot see the protection. */
   readonly seen: string | null;
-  /** Protections that stand behind this one; without them it is the only one left. */
+  /** Protections that back this one up; they are removed too, in both runs. */
   readonly behind?: ContainerMutation;
-  /** In a network that another container of ours holds. */
+  /** Joins the network of a pause container of ours. */
   readonly joined?: boolean;
 }
 
@@ -63,7 +63,7 @@ const skip =
     return args.with(at, changedProgram(args[at] ?? '', GATE_STEPS[step]));
   };
 const writable = (place: string): Change => put('--mount', new RegExp(`(?<=,dst=${place}),readonly`), '');
-/** Settings of a network are refused in one that others have as well. */
+/** The engine refuses these network settings in a shared network. */
 const ofTheHost = all(drop('--sysctl'), drop('--hostname'), drop('--dns'), put('--network', /none/, 'host'));
 
 const NO_FILTER = skip('take the filter');
@@ -128,16 +128,16 @@ const PROTECTIONS: readonly Protection[] = [
     seen: 'it shared the net namespace of this machine',
   },
   {
-    name: 'the network of its holder',
+    name: 'the network of the pause container',
     joined: true,
     agent: put('--network', /container:.*/, 'host'),
     by: 'net-host-loopback',
     seen: 'it shared the net namespace of this machine',
   },
   {
-    name: 'no network of the holder',
+    name: 'no network of the pause container',
     joined: true,
-    holder: ofTheHost,
+    pause: ofTheHost,
     by: 'net-host-loopback',
     seen: 'it shared the net namespace of this machine',
   },
@@ -148,9 +148,9 @@ const PROTECTIONS: readonly Protection[] = [
     seen: null,
   },
   {
-    name: 'the ports of root, where the doors are',
+    name: 'the ports of root, where the listeners are',
     joined: true,
-    holder: drop('--sysctl', (value) => value.includes('port_start')),
+    pause: drop('--sysctl', (value) => value.includes('port_start')),
     by: 'net-low-ports',
     seen: null,
   },
@@ -179,7 +179,7 @@ const PROTECTIONS: readonly Protection[] = [
     name: 'the cover over control groups',
     agent: drop('--tmpfs', (value) => value.startsWith('/sys/fs/cgroup:')),
     by: 'fs-covered-places',
-    // What an engine shows there depends on the version of control groups.
+    // The engine's content there depends on the version of control groups.
     seen: 'whatever',
   },
   {
@@ -234,7 +234,7 @@ const PROTECTIONS: readonly Protection[] = [
     seen: null,
   },
   {
-    name: 'a first process that nobody may look into',
+    name: 'a first process whose memory is closed',
     agent: skip('close this process'),
     by: 'kernel-init-memory',
     seen: null,
@@ -247,7 +247,7 @@ const PROTECTIONS: readonly Protection[] = [
   },
 ];
 
-/** What an engine is told besides, and why nobody would miss it. */
+/** The engine's other options, with the reason why none is a protection here. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   '--detach': 'how it is started',
   '--rm': 'nothing is left of it',
@@ -259,7 +259,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
   '--dns': 'gives: files of ours are over those of the engine',
   '--workdir': 'gives',
   '--entrypoint': 'gives',
-  '--cap-add': 'of the holder, which gives them up: test/conformance/docker.full.test.ts',
+  '--cap-add': 'of the pause container, which drops them: test/conformance/docker.full.test.ts',
 };
 
 const LIMITS = Object.fromEntries(GREED_ATTACKS.map(({ id, limits }) => [id, limits]));
@@ -269,7 +269,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
   let victims: Victims;
   const options = new Set<string>();
   beforeAll(async () => {
-    // Inside, /var/tmp is /tmp: paths would have two names.
+    // /var/tmp is /tmp inside, so paths there would have two names.
     machine = createMachine(CALLERS[0] ?? 'user', { disk: '/var/lib' });
     victims = await createVictims(machine);
   });
@@ -278,7 +278,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     machine[Symbol.dispose]();
   });
 
-  /** Whether the attempt succeeds, and what is seen from outside. */
+  /** Whether the attempt succeeds, and the message of the check from outside. */
   async function attempt(
     one: Protection,
     mutation: ContainerMutation,
@@ -298,7 +298,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     const attack = INSIDE_ATTACKS.find(({ id }) => id === one.by) ?? fail();
     const program = ['perl', '-e', batchProgram(process.arch)];
     const run = await runContainerMutant(machine, mutation, how, program, batchInput([attack], victims.places));
-    // One that does not start proves nothing about its holes.
+    // A container that does not start proves nothing.
     if (!run.stdout.includes('attempt\t')) throw new Error(`it does not start: ${run.stdout}`);
     const [answer = ''] = parseAnswers(run.stdout, [attack]);
     return { broken: breaches(attack, answer, true).length > 0, seen: run.seen };
@@ -310,7 +310,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     expect({ broken, seen: one.seen === 'whatever' ? one.seen : seen }).toEqual({ broken: true, seen: one.seen });
   });
 
-  test('that is not changed stands against each of these attempts', async () => {
+  test('unchanged, stops each of these attempts', async () => {
     const attacks = INSIDE_ATTACKS.filter(({ id }) => PROTECTIONS.some(({ by }) => by === id));
     const note = (args: readonly string[]): readonly string[] => {
       for (const word of args.slice(0, args.indexOf('-e'))) if (/^--[a-z]/.test(word)) options.add(word);
@@ -319,7 +319,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     for (const joined of [false, true]) {
       const run = await runContainerMutant(
         machine,
-        { agent: note, holder: note },
+        { agent: note, pause: note },
         { joined, letGo: false },
         ['perl', '-e', batchProgram(process.arch)],
         batchInput(attacks, victims.places),
@@ -329,13 +329,13 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     }
   });
 
-  test('that lacks one of them is not let go on', async () => {
+  test('without one of them is not started', async () => {
     const run = runContainerMutant(machine, { agent: drop('--cap-drop') }, { letGo: false }, ['true'], '');
     await expect(run).rejects.toThrow('it kept privileges (capabilities)');
   });
 
-  // An exception there would end the runner, and whatever else it does with it.
-  test.for(['before', 'while'] as const)('that ends %s it is looked at is not waited for', async (when) => {
+  // An exception there would end the runner.
+  test.for(['before', 'while'] as const)('that ends %s the check is reported at once', async (when) => {
     const ends = (pid: number): void => {
       process.kill(pid, 'SIGKILL');
       while (existsSync(`/proc/${pid}/ns/cgroup`)) spawnSync('sleep', ['0.01']);
@@ -345,7 +345,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     await expect(run).rejects.toThrow('The container ended before the command could start; it was not run.');
   });
 
-  test('that lives and cannot be looked at is not let go on', async () => {
+  test('that lives but cannot be checked is not started', async () => {
     const meanwhile = (): never => {
       throw new Error('not readable');
     };
@@ -353,7 +353,7 @@ describe.runIf(HAS_ENGINE)('a container', () => {
     await expect(run).rejects.toThrow('its protection could not be read (not readable)');
   });
 
-  test('is told nothing that is not taken out here, or is no protection', () => {
+  test('gets no engine option that is neither removed here nor listed as harmless', () => {
     expect(options.size).toBeGreaterThan(15);
     expect([...options].filter((option) => !TAKEN_OUT.has(option) && NOT_HERE[option] === undefined)).toEqual([]);
   });

@@ -1,5 +1,5 @@
-// test/attacks/mutation/engine-greed.ts: containers of an engine inside that take more than the task was given. They need an engine with small limits, so
-// `ags doctor --attack` does not try them.
+// test/attacks/mutation/engine-greed.ts: containers of nested Docker that take more than the task has. They need a daemon with small
+// limits, so `ags doctor --attack` does not try them.
 import type { Attack } from '../../../src/attack/table/attack.ts';
 import { fromContainer } from '../../../src/attack/table/engine.ts';
 
@@ -24,7 +24,7 @@ export const ENGINE_GREED: readonly Attack[] = [
     'engine-memory',
     'have more memory than the task was given, in a container',
     "line('began'); my $size = 600 << 20; my $all = 'x' x $size; line('got it') if length $all",
-    // Ended by the kernel in the middle of it.
+    // The kernel ends it in the middle.
     ['began', 'was cut off', 'ended with status 137'],
   ),
 ];

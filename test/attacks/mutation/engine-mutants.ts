@@ -1,12 +1,12 @@
-// test/attacks/mutation/engine-mutants.ts: the protections around an engine inside, what the source is without each of them, and what an attempt of the table
-// then answers.
+// test/attacks/mutation/engine-mutants.ts: the protections of nested Docker: each row removes one, with the answer that an attempt of
+// the table then gives.
 import { ENGINE_GREED } from './engine-greed.ts';
 import { ENGINE_ATTACKS } from '../../../src/attack/table/engine.ts';
 import type { Piece } from './mutated-source.ts';
 
 export interface EngineMutant {
   readonly name: string;
-  /** The attempt that misses it, and what that then finds. */
+  /** The attempt that succeeds without it, and its answer. */
   readonly by: string;
   readonly finds: RegExp;
   readonly pieces: readonly Piece[];
@@ -24,7 +24,7 @@ const one = (name: string, by: string, finds: RegExp, ...pieces: readonly Piece[
 const args = (from: string, to = ''): Piece => [ARGS, from, to];
 const script = (from: string, to = ''): Piece => [SCRIPTS, from, to];
 
-/** One thing more is shown to the engine: what engine-mutation.proof.test.ts has put there. */
+/** Shows the daemon one more file, which engine-mutation.proof.test.ts has placed there. */
 const beside = (from: string, to: string): Piece => {
   const meeting = '    ...bindArgs(ENGINE_KINDS.docker, input.meeting, INNER_MEETING, false),\n';
   return args(
@@ -34,7 +34,7 @@ const beside = (from: string, to: string): Piece => {
 };
 const SHOW_SOCKET = String.raw`mkdir('/run/podman'); { open my $at, '>', '/run/podman/podman.sock'; my ($from, $to) = ("/host.sock\0", "/run/podman/podman.sock\0"); syscall($mount, $from, $to, 0, 0x1000, 0) == 0 or fail('show a socket') } mkdir('/run/tmp') or fail('make /run/tmp');`;
 
-/** Of this machine, also without the network that the engine makes for itself. Nothing may depend on whether somebody has its ports. */
+/** The host's network, also without the network that the daemon makes. The port is random, so that nothing depends on free ports. */
 const ofTheHost = (): readonly Piece[] => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   return [
@@ -49,8 +49,8 @@ const ofTheHost = (): readonly Piece[] => {
   ];
 };
 
-/** Those of one group are taken out together, to start fewer engines: what one of them lets be found has nothing to do with the others. */
-// One line for each, however long: it is read as a table.
+/** The mutants of a group share one daemon: none affects the attempts of another. */
+// One row for each mutant, as a table.
 // oxfmt-ignore
 export const GROUPS: readonly (readonly EngineMutant[])[] = [
   [
@@ -66,20 +66,20 @@ export const GROUPS: readonly (readonly EngineMutant[])[] = [
     one('bounds on what the engine keeps in memory', 'engine-mounts', /^\/run = without a bound/, script("'mode=755,size=64m'", "'mode=755'")),
     one('bounds on temporary files', 'engine-mounts', /^\/run\/tmp = without a bound/, script('"mode=1777,size=$tmp"', '"mode=1777"')),
     one('bounds on settings', 'engine-mounts', /^\/etc\/docker = without a bound/, script("'mode=755,size=1m'", "'mode=755'")),
-    one('no way back to where it met us', 'engine-mounts', /^ags\/s = there/, [BROKER, "close $listening; unlink 's';", '']),
+    one('no way back to the socket of ags', 'engine-mounts', /^ags\/s = there/, [BROKER, "close $listening; unlink 's';", '']),
     one("no variables of the client's", 'engine-holders', /environ = a secret/, args('    ...ENGINE_KINDS.docker.always,\n')),
     one('a limit on memory', 'engine-memory', /got it/, args("    '--memory',\n    memory,\n    '--memory-swap',\n    memory,\n")),
     one('a limit on processes', 'engine-fork-bomb', /got it/, args("    '--pids-limit',\n    String(input.limits.processes),\n")),
     one('files of the system alone', 'engine-host-files', /shadow = exists/, ['sandbox/nested/nested-engine.ts', "...['/etc/alternatives'].filter((path) => existsSync(path))", "'/etc'"]),
   ],
   [
-    one('a user of its own for the porter', 'engine-holders', /^descriptors of [2-9]\d* = done/, script('my ($uid, $gid) = ($USERS, $USERS);', 'my ($uid, $gid);')),
+    one('a user of its own for the network helper', 'engine-holders', /^descriptors of [2-9]\d* = done/, script('my ($uid, $gid) = ($USERS, $USERS);', 'my ($uid, $gid);')),
     one('the filter of system calls', 'engine-kernel-calls', /^(ring|hypervisor|ciphers|packets|keys) = done/, script("  syscall($prctl, 22, 2, $program, 0, 0) == 0 or fail('take the filter');\n")),
     one('no channel of ours in the engine', 'engine-holders', /^a socket = of another network/, script('  my ($up, $down) = @_;\n  hang_up();\n', '  my ($up, $down) = @_;\n')),
   ],
   [
-    one('a user of its own for the keeper, who may not be looked into either', 'engine-holders', /^descriptors of 1 = done/, script('turn_into($base + $USERS); keep_rights(0);', 'turn_into($base); keep_rights(0); syscall($prctl, 4, 1, 0, 0, 0);'), script(' && syscall($prctl, 4, 0, 0, 0, 0) == 0')),
-    one('no connection to the usher in the engine', 'engine-holders', /^a socket = of another network/, script('  close $broker;\n  open(my $log', '  open(my $log')),
+    one('a user of its own for the user-namespace helper, whose memory is closed', 'engine-holders', /^descriptors of 1 = done/, script('turn_into($base + $USERS); keep_rights(0);', 'turn_into($base); keep_rights(0); syscall($prctl, 4, 1, 0, 0, 0);'), script(' && syscall($prctl, 4, 0, 0, 0, 0) == 0')),
+    one('no connection to the stream broker in the engine', 'engine-holders', /^a socket = of another network/, script('  close $broker;\n  open(my $log', '  open(my $log')),
   ],
   [
     one('no device', 'engine-devices', /^\/hostdev\/ags-disk = a disk/, beside("/\\/home\\/.*/, '/disk'", '/dev/ags-disk')),
@@ -91,19 +91,18 @@ export const GROUPS: readonly (readonly EngineMutant[])[] = [
   ],
 ];
 
-/** Attempts that nothing of ours could let succeed, and why; one is tried by itself. */
+/** Attempts that no removed protection lets succeed, and why; one has a test of its own. */
 export const NEVER: Readonly<Record<string, string>> = {
   'engine-others': 'tried with the engine of this machine in its place',
-  'engine-privileged':
-    'it wants to mount what is read-only around it, which the kernel refuses to whoever does not own it',
+  'engine-privileged': 'it mounts over read-only mounts, which the kernel refuses to everyone but their owner',
   'engine-host-network': 'in a network that is not of its own making the engine starts no container',
   'engine-bridge-network': 'there is no way to take away: the network of the engine has no interface that leads out',
   'engine-gateway': 'what the gateway allows: test/attacks/mutation/gateway-mutation.proof.test.ts',
-  'engine-kernel-settings': 'the kernel maps nobody to root for whoever may not give rights to files',
-  'engine-copy-out': 'what the engine itself follows; of this machine it sees nothing (engine-host-files)',
+  'engine-kernel-settings': 'the kernel maps no user to root without the right to set capabilities on files',
+  'engine-copy-out': 'the daemon follows the link, but sees nothing of the host (engine-host-files)',
 };
 
-/** What the engine of this machine is told besides, and why nobody would miss it. */
+/** The host engine's other options, with the reason why none is a protection here. */
 export const TOLD_BESIDES: Readonly<Record<string, string>> = {
   '--detach': 'how it is started',
   '--rm': 'nothing is left of it: test/nested-docker/nested-docker.full.test.ts',
@@ -112,9 +111,9 @@ export const TOLD_BESIDES: Readonly<Record<string, string>> = {
   '--label': 'how it is found',
   '--log-driver': 'its first process says nothing',
   '--env': "one for each variable that the client would fill in: no variables of the client's",
-  '--user': 'it gives that up: it ran as a user of this machine',
-  '--cap-drop': 'the keeper gives up the two that it has, and nobody can look into it',
-  '--cap-add': 'what mapping users takes; given up',
+  '--user': 'it drops that user: it ran as a user of this machine',
+  '--cap-drop': 'the user-namespace helper drops its two, and its memory is closed',
+  '--cap-add': 'needed to map users; dropped afterwards',
   '--security-opt': 'gives: the filter is ours',
   '--ulimit': 'taken out by its value',
   '--mount': 'taken out where they are made',
@@ -122,7 +121,7 @@ export const TOLD_BESIDES: Readonly<Record<string, string>> = {
   '--entrypoint': 'gives',
 };
 
-/** What is seen of an engine from outside, before it starts. */
+/** Messages of the check from outside, before a daemon starts. */
 // oxfmt-ignore
 export const SEEN: readonly { readonly says: string; readonly pieces: readonly Piece[] }[] = [
   { says: 'it ran as a user of this machine', pieces: [['sandbox/nested/nested-engine.ts', 'options.dir,\n    String(NESTED_BASE),', "options.dir,\n    '1001',"]] },
@@ -133,7 +132,7 @@ export const SEEN: readonly { readonly says: string; readonly pieces: readonly P
   { says: 'it was in a network of this machine', pieces: ofTheHost() },
 ];
 
-/** Whatever is seen from outside, it goes on. */
+/** Starts the daemon even if the check from outside fails. */
 export const LET_GO: Piece = [
   'sandbox/nested/nested-engine.ts',
   'if (lacking !== null) throw notProtected(lacking);',

@@ -1,5 +1,5 @@
-// test/attacks/mutation/engine-mutation.proof.test.ts: takes each protection around an engine inside out, and shows two things: whoever looks from outside would not
-// let it start, where that can be seen; and if it starts all the same, an attempt of the table succeeds.
+// test/attacks/mutation/engine-mutation.proof.test.ts: removes the protections of nested Docker, and shows two things: the check from
+// outside refuses to start it, where it can see the protection; and if it starts anyway, an attempt of the table succeeds.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,21 +19,21 @@ import { ask, attackEngine, LIMITS, startEngine } from './engine-stage.ts';
 import { sourceWith } from './mutated-source.ts';
 import { createVictims, type Victims } from '../victims.ts';
 
-/** Each of them was seen alone, and can be again. */
+/** AGS_EACH_MUTANT tries every mutant alone, in a daemon of its own. */
 const ENGINES = process.env['AGS_EACH_MUTANT'] === undefined ? GROUPS : GROUPS.flat().map((one) => [one]);
 const attacksOf = (mutants: readonly EngineMutant[]): typeof ALL_ATTACKS =>
   ALL_ATTACKS.filter(({ id }) => mutants.some(({ by }) => by === id));
 
-describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () => {
+describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('nested Docker', () => {
   let machine: Machine;
   let victims: Victims;
   const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'ags-engine-mutant-')));
   const unnoticed = new Set(GROUPS.flat().map(({ name }) => name));
   beforeAll(async () => {
-    // An engine does not see the /tmp of the tests; inside, /var/tmp is /tmp.
+    // The host's engine does not see the tests' /tmp, and /var/tmp is /tmp inside.
     machine = createMachine('root', { disk: '/var/lib' });
     victims = await createVictims(machine);
-    // For an engine to which somebody would show them.
+    // For mutants that show them to the daemon.
     execFileSync('mknod', [join(machine.root, 'disk'), 'b', '7', '250']);
     chmodSync(join(machine.home, 'agent.sock'), 0o777);
   });
@@ -43,7 +43,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () =>
     rmSync(scratch, { recursive: true, force: true });
   });
 
-  test('that is not changed stands against each of these attempts', async () => {
+  test('unchanged, stops each of these attempts', async () => {
     const found = await attackEngine(sourceWith([], scratch), { machine, victims }, attacksOf(GROUPS.flat()));
     expect(found).toEqual([]);
   });
@@ -65,7 +65,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () =>
     },
   );
 
-  test('that is the one of this machine is noticed', async () => {
+  test("in place of which the host's engine answers is noticed", async () => {
     const attack = ENGINE_ATTACKS.find(({ id }) => id === 'engine-others') as Attack;
     const [answer = ''] = await ask(() => Promise.resolve(connect(ENGINE.socket ?? '')), { machine, victims }, [
       attack,
@@ -75,13 +75,13 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () =>
     );
   });
 
-  test('no protection goes unmissed, and every attempt has been seen to succeed or cannot', () => {
+  test('every protection is missed by an attempt, and every attempt succeeds once or cannot', () => {
     expect([...unnoticed]).toEqual([]);
     const seen = GROUPS.flat().map(({ by }) => by);
     expect(ENGINE_ATTACKS.map(({ id }) => id).filter((id) => !seen.includes(id))).toEqual(Object.keys(NEVER));
   });
 
-  test('is told nothing that is not taken out here, or is no protection', () => {
+  test('gets no engine option that is neither removed here nor listed as harmless', () => {
     const config = { docker: { enabled: true, registries: [] }, limits: LIMITS, network: { mode: 'on' } };
     const context = { ...contextOf(machine), env: { ...process.env } };
     const { argv } = planNested(
@@ -93,7 +93,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('an engine inside', () =>
     expect([...told].filter((option) => !taken.includes(option) && TOLD_BESIDES[option] === undefined)).toEqual([]);
   });
 
-  test.for(SEEN.map((one) => [one.says, one] as const))('of which is seen that %s does not start', async ([, one]) => {
+  test.for(SEEN.map((one) => [one.says, one] as const))('does not start if %s', async ([, one]) => {
     const started = startEngine(sourceWith(one.pieces, scratch), { machine, victims });
     await expect(started.then((engine) => engine.close())).rejects.toThrow(one.says);
   });

@@ -1,5 +1,5 @@
-// test/attacks/mutation/engine-parts.ts: attempts against single parts of what stands between a task and what runs beside it: the door to its engine, the answers of
-// that, and the files that its services are filled with. See parts.ts.
+// test/attacks/mutation/engine-parts.ts: attempts against nested Docker's listener, the answers of its daemon, and the files that seed
+// services. See parts.ts.
 import { EventEmitter } from 'node:events';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import type { RunPlan } from '../../../src/run/run-plan.ts';
 import type { HostContext } from '../../../src/run/host-context.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
-/** An engine that an agent commands says what it likes. */
+/** A daemon that an agent commands answers as it likes. */
 const answers: PartAttempt = async (use) => {
   const { askNestedEngine } = await use(() => import('../../../src/nested-docker/ask-engine.ts'));
   const server = createServer((request, response) => {

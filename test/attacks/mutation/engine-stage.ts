@@ -1,5 +1,5 @@
-// test/attacks/mutation/engine-stage.ts: an engine inside, the real one or one with pieces of its source replaced, and attempts of the table with it. They talk
-// to it directly, so that nothing but what is around the engine stands in their way.
+// test/attacks/mutation/engine-stage.ts: nested Docker, the real one or one with replaced source, and attempts of the table against it.
+// They connect to the daemon directly, so only its own protections can stop them.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -19,10 +19,10 @@ export interface EngineStage {
   readonly victims: Victims;
 }
 
-/** Small enough to see that they hold. */
+/** Small limits, so that the test can reach them. */
 export const LIMITS = { memoryBytes: 400 * 2 ** 20, processes: 250, tmpBytes: 2 ** 26 };
 
-/** What succeeds: "id: what was answered". Rejects where there is no engine, or where it runs nothing. */
+/** The attempts that succeed, as "id: answer". Rejects if there is no daemon or if it runs nothing. */
 export async function attackEngine(use: Use, stage: EngineStage, attacks: readonly Attack[]): Promise<string[]> {
   const { ENGINE_PORT } = await use(() => import('../../../src/sandbox/nested/engine-args.ts'));
   const engine = await startEngine(use, stage);
@@ -32,7 +32,7 @@ export async function attackEngine(use: Use, stage: EngineStage, attacks: readon
       ...attacks,
     ]);
     const broken = breaches(ENGINE_CONTROL, control);
-    // One that runs no container would be no proof.
+    // A daemon that runs no container proves nothing.
     if (broken.length > 0) throw new Error(broken.join());
     return attacks.flatMap((one, i) => breaches(one, answers[i] ?? '').map((line) => `${one.id}: ${line}`));
   } finally {
@@ -40,7 +40,7 @@ export async function attackEngine(use: Use, stage: EngineStage, attacks: readon
   }
 }
 
-/** What each of them answers, where the way to the engine leads there. */
+/** The answer of each attempt, with `connect` as the way to the daemon. */
 export async function ask(
   connect: () => Promise<Socket>,
   { victims }: EngineStage,
@@ -62,14 +62,14 @@ export async function ask(
   }
 }
 
-/** Rejects if whoever looks at it from outside does not let it go on. */
+/** Rejects if the check from outside refuses to start it. */
 export async function startEngine(
   use: Use,
   { machine, victims }: EngineStage,
 ): ReturnType<typeof NestedEngine.startNestedEngine> {
   const { startNestedEngine } = await use(() => import('../../../src/sandbox/nested/nested-engine.ts'));
   const { nestedOptions } = await use(() => import('../../../src/run/nested-docker-options.ts'));
-  // What the client puts into every container, unless it is told otherwise.
+  // The Docker client puts these proxies into every container by default.
   const settings = join(machine.root, 'docker');
   mkdirSync(settings, { recursive: true });
   const proxies = { default: { httpProxy: `http://me:${victims.word}@proxy.corp:3128` } };
@@ -83,7 +83,7 @@ export async function startEngine(
       'mutant',
     ),
     trust: '',
-    // Nobody is there: what comes to a door is sent away.
+    // There is no gateway: connections to a listener are reset.
     onListener: (_name, listener) =>
       void (listener as Server).on('connection', (socket: Socket) => socket.resetAndDestroy()),
     onPorts: () => undefined,

@@ -1,5 +1,5 @@
-// test/attacks/mutation/filter-mutation.proof.test.ts: takes each rule out of the filter of system calls, one at a time, and shows that an attempt then
-// succeeds. A process may lay a filter upon itself: so all of them are tried in one sandbox, which has none of its own.
+// test/attacks/mutation/filter-mutation.proof.test.ts: removes one rule of the system call filter at a time, and shows that an attempt then
+// succeeds. A process may install a filter for itself, so one sandbox without a filter of its own tries them all.
 import { expect, test } from 'vitest';
 import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
@@ -17,7 +17,7 @@ import { createVictims } from '../victims.ts';
 const ARCH = process.arch === 'arm64' ? 'arm64' : 'x64';
 const RULES: KernelRules = { ptrace: false, unixSockets: true };
 
-/** Nothing that an agent would gain by; but a rule is a rule. */
+/** Calls that an agent would gain nothing by; the rules about them are tried all the same. */
 const BESIDES: readonly Attack[] = [
   {
     id: 'pairs',
@@ -33,7 +33,7 @@ const BESIDES: readonly Attack[] = [
   },
   {
     id: 'large-pieces',
-    what: 'have memory that stays when nobody has it any more',
+    what: 'have memory that outlives its processes',
     perl: "my $id = shmget(0, 65536, 01600); tried(defined $id, 'shmget'); shmctl($id, 0, 0) if defined $id",
     expect: ['EINVAL'],
   },
@@ -43,7 +43,7 @@ const ATTACKS = [...FILE_ATTACKS, ...KERNEL_ATTACKS, ...NETWORK_ATTACKS, ...IDEN
   ({ needs }) => needs === undefined,
 );
 
-/** By a capability, or because this kernel has no such call: the filter is the first of two. */
+/** Also refused by a capability, or missing in this kernel: the filter is the first of two protections. */
 const HELD_TWICE: readonly string[] =
   'fanotify_init pivot_root move_mount fsopen fsmount fspick kexec_load kexec_file_load init_module finit_module delete_module reboot swapon swapoff iopl ioperm acct syslog vhangup bpf perf_event_open listns listmount statmount memfd_secret open_tree_attr quotactl_fd uselib _sysctl create_module get_kernel_syms query_module nfsservctl lookup_dcookie'.split(
     ' ',
@@ -54,11 +54,11 @@ const NO_FILTER: Mutation = { filter: () => assemble(ARCH, {}) };
 const uses = (name: string): Attack[] =>
   ATTACKS.filter(({ perl }) => new RegExp(`'${name}'|\\b${name}\\(|qw\\([^)]*\\b${name}\\b`).test(perl));
 
-test('every system call that the filter decides about is tried', () => {
+test('an attempt uses every system call that the filter decides about', () => {
   expect(Object.keys(NUMBERS).filter((name) => uses(name).length === 0)).toEqual([]);
 });
 
-test('without the rule about a call, an attempt succeeds, or the kernel is known to refuse it as well', async () => {
+test('without the rule about a call, an attempt succeeds, or the kernel is known to refuse it too', async () => {
   using machine = createMachine(ONE);
   await using victims = await createVictims(machine);
   const whole = kernelPolicy(RULES);

@@ -1,5 +1,5 @@
-// test/attacks/mutation/gateway-limits.ts: attempts that need a gateway with small limits, little patience or a token, or a program inside that speaks
-// TLS: more than `ags doctor --attack` may ask of a user's own sandbox.
+// test/attacks/mutation/gateway-limits.ts: attempts that need a gateway with small limits, short timeouts or a token, or a program inside
+// that speaks TLS: too much to ask of a user's own sandbox, so `ags doctor --attack` leaves them out.
 import type { Attack } from '../../../src/attack/table/attack.ts';
 import { LIMITS } from '../../gateway/fixture.ts';
 import type { Setting } from './gateway-stage.ts';
@@ -10,7 +10,7 @@ const limits = (more: Partial<Record<keyof typeof LIMITS, number>>): Setting => 
   policy: { limits: { ...LIMITS, ...more } },
 });
 
-/** With less patience than the source has, so that nobody waits for minutes. */
+/** Shorter timeouts than the source has, so that no test waits for minutes. */
 const SOONER: readonly Piece[] = [
   ['gateway/intercept/intercept.ts', 'const HEAD_MS = 30_000;', 'const HEAD_MS = 300;'],
   ['gateway/intercept/intercept.ts', 'const IDLE_MS = 300_000;', 'const IDLE_MS = 300;'],

@@ -1,10 +1,10 @@
-// test/attacks/mutation/gateway-mutants.ts: every protection in the source of the gateway, how to take it out, and the attempt that then succeeds.
-// Where one stands behind another, both are taken out: what is shown is that the two together are missed.
+// test/attacks/mutation/gateway-mutants.ts: every protection in the source of the gateway: each row removes one, and names the attempt
+// that then succeeds. If one backs another up, the row removes both.
 import { SOURCE, type Piece } from './mutated-source.ts';
 
 export interface Mutant {
   readonly name: string;
-  /** Of the shared table, or of gateway-limits.ts. */
+  /** In the shared table, or in gateway-limits.ts. */
   readonly by: string;
   readonly pieces: readonly Piece[];
 }
@@ -18,7 +18,7 @@ const one = (name: string, by: string, file: string, from: string, to = ''): Mut
 });
 const all = (name: string, by: string, ...edits: readonly Piece[][]): Mutant => ({ name, by, pieces: edits.flat() });
 
-// One line for each, however long: it is read as a table.
+// One row for each mutant, as a table.
 // oxfmt-ignore
 const BY_HAND: readonly Mutant[] = [
   // Rules.
@@ -32,16 +32,16 @@ const BY_HAND: readonly Mutant[] = [
   one('a narrow rule makes requests looked into', 'net-narrow-rules', 'rules.ts', 'inspect: whole === undefined || partlyDenied', 'inspect: partlyDenied && whole !== undefined'),
   one('a rule is for its methods', 'net-narrow-rules', 'rules.ts', '(rule.methods === null || rule.methods.includes(method)) &&', ''),
   one('a rule is for its paths', 'net-narrow-rules', 'rules.ts', '(rule.path === null || covers(rule.path, path))', "(rule.path === null || rule.action === 'allow' || covers(rule.path, path))"),
-  // Where names lead.
+  // Lookups of names.
   one('an allowed name leads to public addresses', 'dns-to-loop', 'address.ts', 'const reason = words === null ? … : judge(words);', 'const reason = words === null ? judge([]) : null;'),
   one('addresses for special purposes', 'dns-to-lan', 'address.ts', 'if (special !== undefined) return special[1];', 'if (special?.length === 3) return special[1];'),
-  one('addresses in IPv6 that are nobody\'s', 'dns-to-special6', 'address.ts', "contains(GLOBAL_V6, words) ? null : 'reserved'", "contains(GLOBAL_V6, words) ? null : null"),
-  one('IPv4 in an IPv6 dress', 'dns-to-mapped', 'address.ts', 'const inner = embedded(words);', 'const inner = embedded(words) === null ? null : [];'),
+  one('IPv6 addresses outside the routed block', 'dns-to-special6', 'address.ts', "contains(GLOBAL_V6, words) ? null : 'reserved'", "contains(GLOBAL_V6, words) ? null : null"),
+  one('IPv4 mapped into IPv6', 'dns-to-mapped', 'address.ts', 'const inner = embedded(words);', 'const inner = embedded(words) === null ? null : [];'),
   one('IPv4 behind a relay', 'dns-to-sixtofour', 'address.ts', 'if (contains(SIX_TO_FOUR, words)) return [((a << 16) | (b >>> 16)) >>> 0];'),
   all('IPv4 behind a tunnel', 'dns-to-teredo', of('address.ts', ['return contains(TEREDO, words) ? [b, ~d >>> 0] : null;', 'return null;'], ["    ['2001::/23', 'reserved'],\n", ''])),
-  one('credentials of a cloud are not meant by a wide block', 'dns-to-cloud', 'address.ts', 'if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : …;'),
+  one('a wide block does not open cloud metadata', 'dns-to-cloud', 'address.ts', 'if (METADATA.has(keyOf(words))) return grants.some(isSingle) ? null : …;'),
   one('addresses of this machine', 'dns-to-own', 'address.ts', '?? (own.has(keyOf(words)) ? … : null)', '?? null'),
-  one('addresses of this machine in an IPv6 dress', 'dns-to-own', 'address.ts', 'if (inner !== null && own.has(keyOf(words))) return …;'),
+  one('addresses of this machine mapped into IPv6', 'dns-to-own', 'address.ts', 'if (inner !== null && own.has(keyOf(words))) return …;'),
   one('every address is checked', 'dns-to-loop', 'dial.ts', 'judged.filter(({ why }) => why === null)', 'judged.filter(() => true)'),
   one('only checked addresses are dialled', 'dns-to-mixed', 'dial.ts', 'return good.length > 0 ? inTurns(good) : forbidden', 'return good.length > 0 ? resolved.addresses : forbidden'),
   all('a name is looked up once', 'dns-to-rebind', of('dial.ts', ['const raced = await race(addresses, (address) => open(address, target.port), input.connectTimeoutMs, client);', "const later = await input.resolver.resolve(target.host); const raced = await race('addresses' in later ? later.addresses : addresses, (address) => open(address, target.port), input.connectTimeoutMs, client);"]), of('resolve.ts', ['if (entry !== undefined && entry.until > now()) return', 'if (entry !== undefined && entry.until < 0) return'])),
@@ -52,8 +52,8 @@ const BY_HAND: readonly Mutant[] = [
   one('names that may not be reached do not exist', 'dns-unknown-names', 'names.ts', '(input.allowed(host) ? give(host) : undefined)', 'give(host)'),
   one('one question', 'dns-malformed', 'names.ts', 'if (questions !== 1 || answers !== 0 ||', 'if (answers !== 0 ||'),
   one('nothing but a question', 'dns-malformed', 'names.ts', 'if (questions !== 1 || answers !== 0 ||', 'if (questions !== 1 ||'),
-  one('no byte after it', 'dns-malformed', 'names.ts', 'if (additions === 1 ? !isEdns(packet, end) : end !== packet.length) return null;', 'if (additions === 1 && !isEdns(packet, end)) return null;'),
-  one('what is added is EDNS', 'dns-malformed', 'names.ts', 'if (additions === 1 ? !isEdns(packet, end) : end !== packet.length) return null;', 'if (additions !== 1 && end !== packet.length) return null;'),
+  one('no byte after the question', 'dns-malformed', 'names.ts', 'if (additions === 1 ? !isEdns(packet, end) : end !== packet.length) return null;', 'if (additions === 1 && !isEdns(packet, end)) return null;'),
+  one('only EDNS is added', 'dns-malformed', 'names.ts', 'if (additions === 1 ? !isEdns(packet, end) : end !== packet.length) return null;', 'if (additions !== 1 && end !== packet.length) return null;'),
   one('one class', 'dns-malformed', 'names.ts', 'if (question.class !== CLASS_IN) return reply(packet, question, RCODE.refused);'),
   one('an answer is not answered', 'dns-malformed', 'names.ts', '|| (packet[2] ?? 0) >= 0x80) return null;', ') return null;'),
   one('one kind of question', 'dns-malformed', 'names.ts', 'if (((packet[2] ?? 0) & 0x78) !== 0) return reply(packet, null, RCODE.notImplemented);'),
@@ -61,7 +61,7 @@ const BY_HAND: readonly Mutant[] = [
   // Names of hosts.
   { name: 'names are of plain signs', by: 'net-odd-hosts', pieces: [['protocol/host-name.ts', '!labels.every((label) => LABEL.test(label)) ||', 'labels.length + LABEL.source.length === 0 ||']] },
   { name: 'capitals mean nothing', by: 'net-narrow-rules', pieces: [['protocol/host-name.ts', 'const host = (text.endsWith(\'.\') ? text.slice(0, -1) : text).toLowerCase();', 'const host = text.endsWith(\'.\') ? text.slice(0, -1) : text;'], ['protocol/host-name.ts', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;', 'const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;']] },
-  // Doors.
+  // Listeners.
   one('an address that stands for no name leads nowhere', 'net-web-door', 'name-listeners.ts', "names.nameOf(visit.socket.localAddress ?? '') ?? null", "names.nameOf(visit.socket.localAddress ?? '') ?? 'tunnel.ags-attack.test'"),
   all('the Host is the name behind the address', 'net-web-door', of('name-listeners.ts', ['if (named?.name.host !== host || (named.port ?? 80) !== 80)', 'if (host === "")']), of('request-target.ts', ["if (place.basePath === '' && !isPlace(host, place)) return elsewhere;", ''])),
   one('every request in a tunnel to port 80 is for its host', 'net-web-door', 'request-target.ts', "if (place.basePath === '' && !isPlace(host, place)) return elsewhere;"),
@@ -74,7 +74,7 @@ const BY_HAND: readonly Mutant[] = [
   one('one request for each connection to the proxy', 'net-second-request', 'carry.ts', "single: visit.by === 'http'", 'single: false'),
   one('SOCKS connects, and nothing else', 'net-socks-addresses', 'socks5.ts', "if (bytes[1] !== CONNECT) return { kind: 'bad', reply: SOCKS.commandUnknown };"),
   one('SOCKS as it is written', 'net-socks-addresses', 'socks5.ts', 'if (bytes[0] !== 5 || bytes[2] !== 0)', 'if (bytes[0] !== 5)'),
-  one('SOCKS without a password for whoever has none', 'net-socks-addresses', 'front.ts', '!(isToken === null ? greeting.withoutPassword : greeting.withPassword)', '!(isToken === null || greeting.withPassword)'),
+  one('SOCKS without a password only where there is no token', 'net-socks-addresses', 'front.ts', '!(isToken === null ? greeting.withoutPassword : greeting.withPassword)', '!(isToken === null || greeting.withPassword)'),
   // The greeting of TLS.
   one('TLS begins with a handshake', 'net-not-tls', 'client-hello.ts', 'if (bytes[at] !== 22) return notTls;'),
   one('TLS has a version', 'net-not-tls', 'client-hello.ts', 'if (at + 1 < bytes.length && bytes[at + 1] !== 3) return notTls;'),
@@ -116,7 +116,7 @@ const BY_HAND: readonly Mutant[] = [
   one('lines end with CR', 'net-smuggling', 'head.ts', 'if (bytes[at - 1] !== CR) return bad(…);'),
   one('header fields have names', 'net-smuggling', 'head.ts', 'if (!NAME.test(name)) return bad(…);'),
   one('header fields have no control characters', 'net-smuggling', 'head.ts', 'if (!VALUE.test(value)) return bad(…);'),
-  // Requests that are looked into.
+  // Inspected requests.
   one('no TRACE', 'net-upgrade', 'judge.ts', "const NEVER: readonly string[] = ['TRACE', 'TRACK', 'CONNECT'];", 'const NEVER: readonly string[] = [];'),
   one('no TRACE with a secret', 'cred-sent-back-later', 'judge.ts', "const NEVER: readonly string[] = ['TRACE', 'TRACK', 'CONNECT'];", 'const NEVER: readonly string[] = [];'),
   one('methods are in upper case', 'net-narrow-rules', 'judge.ts', "if (method !== upper) return say('-', 400, …);", 'if (method !== upper) return judge(at, { ...head, method: upper });'),
@@ -176,30 +176,30 @@ const BY_HAND: readonly Mutant[] = [
   one('values in URLs', 'cred-sent-back', 'request-rewrite.ts', '.add(encodeURIComponent(value))'),
   one('values in basic authentication', 'cred-sent-back', 'request-rewrite.ts', "hide.push(written.replace(/=+$/, ''));"),
   one('no compressed answer', 'cred-sent-back', 'response-relay.ts', "if (relay.redactor !== null && head.body.kind !== 'none' && coding.toLowerCase() !== 'identity') {", "if (relay.redactor !== null && coding === '') {"),
-  one('nobody asks for a compressed answer', 'cred-sent-back-later', 'request-rewrite.ts', 'const hidden = to.secrets.length > 0 ? UNREADABLE : [];', 'const hidden = to.secrets.length < 0 ? UNREADABLE : [];'),
+  one('no request asks for a compressed answer', 'cred-sent-back-later', 'request-rewrite.ts', 'const hidden = to.secrets.length > 0 ? UNREADABLE : [];', 'const hidden = to.secrets.length < 0 ? UNREADABLE : [];'),
   one('values are taken out of a WebSocket', 'cred-sent-back-later', 'web-socket.ts', 'redactor === null ? chunk : redactor.pass(chunk)', 'chunk'),
-  one('what a proxy says stays here', 'cred-proxy-password', 'upstream.ts', 'return { kind: \'closed\', code: `status ${status}` };', "return { kind: 'closed', code: heard.toString('latin1') };"),
+  one('the answer of a proxy is not shown', 'cred-proxy-password', 'upstream.ts', 'return { kind: \'closed\', code: `status ${status}` };', "return { kind: 'closed', code: heard.toString('latin1') };"),
   one('a deny holds at an endpoint too', 'cred-endpoint-elsewhere', 'name-listeners.ts', 'passages.permit(visit, target, first.port).then((permission) => {', "passages.permit(visit, target, first.port).then((asked) => asked.kind === 'granted' ? asked : { kind: 'granted' as const, verdict: { kind: 'allowed' as const, rule: { action: 'allow' as const, host: target.host, port: first.port, methods: null, path: null, origin: '' }, inspect: false }, target }).then((permission) => {"),
   // Limits; see gateway-limits.ts.
   one('connections at one time', 'limit-connections', 'limits.ts', 'if (open >= limits.connections)', 'if (open >= 1_000_000)'),
   one('connections in a second', 'limit-per-second', 'limits.ts', 'if (tokens < 1)', 'if (tokens < -1_000_000)'),
   one('bytes out through a tunnel', 'limit-bytes-tunnel', 'relay.ts', 'counter.out(chunk.length) ? toOrigin(chunk) : stop()', 'counter.out(chunk.length) ? toOrigin(chunk) : toOrigin(chunk)'),
   one('bytes out by requests', 'limit-bytes-requests', 'intercept.ts', "if (!input.count('out', bytes.length)) return 'spent';", "input.count('out', bytes.length);"),
-  one('nobody enters when all is spent', 'limit-bytes-tunnel', 'limits.ts', 'if (exhausted !== null) return exhausted;'),
-  one('whoever says nothing is sent away', 'limit-silence', 'connection.ts', 'if (now() - since < input.firstWordsMs) return;', 'if (now() - since < 1_000_000) return;'),
-  one('whoever does not begin TLS is sent away', 'limit-silence', 'tunnel.ts', 'setTimeout(() => refuse(…), visit.firstWordsMs)', 'setTimeout(() => refuse(…), 1_000_000)'),
-  one('nobody has said yes', 'limit-asked', 'authorize.ts', 'if (verdict.kind === \'allowed\') return { kind: \'granted\', verdict, target };', "if (verdict.kind === 'allowed' || input.asks !== null) return { kind: 'granted', verdict: { kind: 'allowed', rule: { action: 'allow', host: target.host, port, methods: null, path: null, origin: '' }, inspect: false }, target };"),
-  one('so many wait for a yes', 'limit-asks', 'asks.ts', 'const MOST_ASKS = 100;', 'const MOST_ASKS = 100_000;'),
+  one('no connection after the budget is spent', 'limit-bytes-tunnel', 'limits.ts', 'if (exhausted !== null) return exhausted;'),
+  one('a silent client is disconnected', 'limit-silence', 'connection.ts', 'if (now() - since < input.firstWordsMs) return;', 'if (now() - since < 1_000_000) return;'),
+  one('a client that does not begin TLS is disconnected', 'limit-silence', 'tunnel.ts', 'setTimeout(() => refuse(…), visit.firstWordsMs)', 'setTimeout(() => refuse(…), 1_000_000)'),
+  one('a connection waits for the yes of the user', 'limit-asked', 'authorize.ts', 'if (verdict.kind === \'allowed\') return { kind: \'granted\', verdict, target };', "if (verdict.kind === 'allowed' || input.asks !== null) return { kind: 'granted', verdict: { kind: 'allowed', rule: { action: 'allow', host: target.host, port, methods: null, path: null, origin: '' }, inspect: false }, target };"),
+  one('a limit on waiting asks', 'limit-asks', 'asks.ts', 'const MOST_ASKS = 100;', 'const MOST_ASKS = 100_000;'),
   one('a connection that asks for nothing ends', 'limit-idle', 'intercept.ts', 'setTimeout(() => line.isIdle && line.client.socket.destroy(),', 'setTimeout(() => line.isIdle && line.client.socket.pending,'),
   one('a head comes in time', 'limit-idle', 'intercept.ts', 'clearTimeout(timer);\n    timer = setTimeout(giveUp, limit);', 'clearTimeout(timer);'),
-  one('so many names have an address', 'limit-names', 'names.ts', 'if (addresses.size >= MOST_NAMES) return null;'),
-  one('so many names are looked up at one time', 'limit-lookups', 'resolve.ts', 'if (underWay.size >= MOST_UNDER_WAY)', 'if (underWay.size < 0)'),
-  one('so many are told that they are too many', 'limit-turned-away', 'connection.ts', 'if (turnedAway.size >= MOST_TURNED_AWAY) return void socket.destroy();'),
-  one('a token where others can come', 'limit-token', 'front.ts', 'if (travel.isToken !== null && !travel.isToken(passwordOf(head))) return refuse(visit, 407, NO_TOKEN);'),
+  one('a limit on names with an address', 'limit-names', 'names.ts', 'if (addresses.size >= MOST_NAMES) return null;'),
+  one('a limit on simultaneous lookups', 'limit-lookups', 'resolve.ts', 'if (underWay.size >= MOST_UNDER_WAY)', 'if (underWay.size < 0)'),
+  one('a limit on refused connections that get an answer', 'limit-turned-away', 'connection.ts', 'if (turnedAway.size >= MOST_TURNED_AWAY) return void socket.destroy();'),
+  one('a token for HTTP', 'limit-token', 'front.ts', 'if (travel.isToken !== null && !travel.isToken(passwordOf(head))) return refuse(visit, 407, NO_TOKEN);'),
   one('a token for SOCKS', 'limit-token', 'front.ts', "if (given.kind === 'password' && isToken(given.password))", "if (given.kind === 'password')"),
 ];
 
-/** One for each block of addresses for special purposes. Those of IPv6 but one lie outside of what is routed at all. */
+/** One mutant for each block of special addresses. All IPv6 blocks but one lie outside the routed addresses anyway. */
 function blocks(): Mutant[] {
   const source = SOURCE.read(SOURCE.file('gateway/dial/address.ts'));
   const lines = [...source.matchAll(/^ {4}\['([0-9.]+\/\d+|2001::\/23)', '[^']+'\],\n/gm)];

@@ -1,5 +1,5 @@
-// test/attacks/mutation/gateway-mutation.proof.test.ts: takes each protection out of the gateway, one at a time, and shows that an attempt then succeeds: of
-// the table that `ags doctor --attack` runs, or of gateway-limits.ts.
+// test/attacks/mutation/gateway-mutation.proof.test.ts: removes one protection of the gateway at a time, and shows that an attempt then
+// succeeds, either of the table that `ags doctor --attack` runs or of gateway-limits.ts.
 // needs: low-ports
 import { expect, test } from 'vitest';
 import { breaches, type Attack, type Places } from '../../../src/attack/table/attack.ts';
@@ -10,15 +10,15 @@ import { LIMIT_ATTACKS } from './gateway-limits.ts';
 import { MUTANTS } from './gateway-mutants.ts';
 import { attackGateway, attempt, type Setting } from './gateway-stage.ts';
 
-/** It goes past the gateway; see inside.ts. */
+/** Attempts that bypass the gateway; inside.ts runs them. */
 const ELSEWHERE = ['dns-other-servers'];
 const SHARED = [...GATEWAY_ATTACKS, ...SECRET_ATTACKS].filter(({ id }) => !ELSEWHERE.includes(id));
 
 const LATE = /(?:= 504|no answer\)?)$/;
 
-test('the gateway as it is stands', async () => {
+test('the unchanged gateway stops every attempt', async () => {
   let found = await attackGateway([], SHARED);
-  // On a busy machine an answer comes too late now and then, and another one each time; nothing else is looked at again.
+  // On a busy machine a few answers come too late, different ones each time: only those are tried again.
   for (let more = 2; more > 0 && found.length > 0 && found.every((one) => LATE.test(one)); more--) {
     const again = new Set(await attackGateway([], SHARED));
     found = found.filter((one) => again.has(one));
@@ -27,13 +27,13 @@ test('the gateway as it is stands', async () => {
 });
 
 test.concurrent.for(LIMIT_ATTACKS.map((attack) => [attack.id, attack] as const))(
-  'the gateway as it is stands: %s',
+  'the unchanged gateway stops %s',
   async ([, attack]) => {
     expect(await attackGateway([], [attack], attack.setting)).toEqual([]);
   },
 );
 
-test('where there is a network, an attempt that finds no door was not made, and where there is none it was stopped', async () => {
+test('an attempt without a listener counts as not made where there is a network, and as stopped where there is none', async () => {
   const nobody = { LISTENER: '1', NAMES: '1', TLS_LISTENER: '1', WEB_LISTENER: '1', ENDPOINT: '1' };
   const places = {
     ...nobody,
@@ -63,12 +63,12 @@ test.concurrent.for(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
     );
     if (attack === undefined) throw new Error(`there is no attempt ${by}`);
     const found = await attackGateway(pieces, [attack], attack.setting);
-    // A gateway that lets nobody through any more would be no proof.
+    // A gateway that lets no connection through proves nothing.
     expect(found.filter((line) => !line.includes('does not work'))).not.toEqual([]);
     unnoticed.delete(name);
   },
 );
 
-test('no protection goes unmissed', () => {
+test('every protection is missed by an attempt', () => {
   expect([...unnoticed]).toEqual([]);
 });

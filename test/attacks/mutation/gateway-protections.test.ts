@@ -1,5 +1,5 @@
-// test/attacks/mutation/gateway-protections.test.ts: the list of what is taken out of the gateway is complete: every sentence by which its source refuses
-// something, and every bound in it, is in gateway-mutants.ts, or stands here with what else proves it.
+// test/attacks/mutation/gateway-protections.test.ts: the table of gateway mutants is complete: every refusal and every bound in the source is
+// in gateway-mutants.ts, or is listed here with the test that proves it.
 import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { MUTANTS } from './gateway-mutants.ts';
@@ -10,9 +10,9 @@ import { goneNames, missingProofs, placesIn, staleIn, unknownIn, type Watched } 
 const FOLDER = dirname(pathIn(() => import('../../../src/gateway/gateway.ts')));
 const FILES = SOURCE.files.filter((path) => path.startsWith(`${FOLDER}/`));
 
-/** Whole files that no program inside can reach, or that decide nothing; with what tests them. */
+/** Files that no program inside can reach, or that decide nothing, with their tests. */
 const FILES_ELSEWHERE: Readonly<Record<string, string>> = {
-  'admin.ts': 'for whoever runs a gateway on its own; test/network/gateway-command.test.ts',
+  'admin.ts': 'for users who run a gateway on its own; test/network/gateway-command.test.ts',
   'answers.ts': 'words',
   'certificate.ts': 'test/gateway/certificate.full.test.ts',
   'forward.ts': 'decides nothing; test/network/gateway-serve.test.ts',
@@ -25,7 +25,7 @@ const FILES_ELSEWHERE: Readonly<Record<string, string>> = {
   'way-out.ts': 'requests of our own, not those of a sandbox',
 };
 
-/** By the beginning of a line: what shows that it is missed, or why nobody could miss it. */
+/** Lines by how they begin: the test that misses them, or why none can. */
 const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'address.ts': {
     'if (words === null) return { problem:': 'what the user writes: test/gateway/address.test.ts',
@@ -67,10 +67,10 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'intercept.ts': {
     'const HEAD_MS': 'given by limit-idle',
-    'const HALF_CLOSED_MS': 'how long whoever has said all may listen',
+    'const HALF_CLOSED_MS': 'how long a half-closed client may read',
     'const outcome = await refuse(client, null': 'the words of those in request-head.ts',
     'if (upload.problem !== null) return refuse': 'the words of those in body.ts',
-    "if (chunk === null) return 'client gone'": 'nobody is there',
+    "if (chunk === null) return 'client gone'": 'the client is gone',
   },
   'judge.ts': { "if (target.kind === 'refused') return say": 'the words of those in request-target.ts' },
   'limits.ts': { "? refuse('bytesOut'": 'taken out where it is asked for' },
@@ -142,13 +142,13 @@ const WATCHED: Watched = {
   notHere: Object.fromEntries(Object.entries(NOT_HERE).map(([file, lines]) => [`gateway/${file}`, lines])),
 };
 
-test('every refusal and every bound in the source of the gateway is taken out somewhere, or is known', () => {
-  expect(placesIn(WATCHED).filter(({ taken }) => taken).length).toBeGreaterThan(60);
+test('every refusal and every bound in the source of the gateway is removed by a mutant or listed', () => {
+  expect(placesIn(WATCHED).filter(({ removed }) => removed).length).toBeGreaterThan(60);
   expect(unknownIn(WATCHED)).toEqual([]);
   expect(goneNames(WATCHED)).toEqual([]);
 });
 
-test('what is proved elsewhere is there, and so is what proves it', () => {
+test('every listed line exists, and so does the test that proves it', () => {
   const reasons = [...Object.values(FILES_ELSEWHERE), ...Object.values(NOT_HERE).flatMap((one) => Object.values(one))];
   expect(missingProofs(reasons)).toEqual([]);
   expect(staleIn(WATCHED)).toEqual([]);

@@ -1,5 +1,5 @@
-// test/attacks/mutation/gateway-stage.ts: the real gateway, or one with a piece of its source replaced, among the hosts of `ags doctor --attack`. The
-// programs of the attempts talk to it directly, so that nothing but the gateway stands in their way. All traffic stays on loopback.
+// test/attacks/mutation/gateway-stage.ts: the real gateway, or one with replaced source, among the hosts of `ags doctor --attack`. Attempts
+// connect to it directly, so only the gateway can stop them. All traffic stays on loopback.
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { pathIn, SOURCE, type Piece } from './mutated-source.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const WORD = 'CANARY-0123456789abcdef';
 const SECRET = `${WORD}/"`;
-/** An address of "this machine", and what a name leads to that has been given by a block too wide for it. */
+/** Addresses of "this machine", and a block that is too wide to grant the address in it. */
 const OWN = ['192.0.2.77', '2002:808:808::1'];
 const WIDE = 'fd00:c1::/32';
 
@@ -30,7 +30,7 @@ const [trusted, forger, inside] = ['trusted', 'nobody', 'inside'].map((commonNam
   createAuthority({ commonName, days: 2, now: new Date() }),
 ) as [Authority, Authority, Authority];
 
-/** Whatever a mutant lets through goes no further than this machine. */
+/** Whatever a mutant lets through stays on this machine. */
 export const STAY: readonly Piece[] = ['own-buffer.ts', 'carry.ts'].map((file) => [
   `gateway/${file}`,
   'connect({ host: address, port, allowHalfOpen: true, noDelay: true',
@@ -39,11 +39,11 @@ export const STAY: readonly Piece[] = ['own-buffer.ts', 'carry.ts'].map((file) =
 
 export type Setting = Partial<Pick<GatewayInput, 'isToken' | 'waits'>> & {
   readonly policy?: Partial<GatewayInput['policy']>;
-  /** What is replaced before anything is taken out. */
+  /** Replacements that come before those of the mutant. */
   readonly given?: readonly Piece[];
 };
 
-/** What succeeds of these attempts, and what was seen outside. */
+/** The attempts that succeed, and what the hosts outside noticed. */
 export async function attackGateway(
   edits: readonly Piece[],
   attacks: readonly Attack[],
@@ -143,7 +143,7 @@ export async function attackGateway(
 
 type Listen = (server: Server, address: string, port?: number) => Promise<number>;
 
-/** At one port of the first addresses that names are given, and of one that stands for none. Any other may have it somewhere. */
+/** Listens at one port of the first addresses that names get, and of one without a name. Another process may have the port. */
 async function listenEverywhere(listener: () => Server, listen: Listen, tries = 10): Promise<number> {
   const port = await listen(listener(), '127.64.0.1');
   try {

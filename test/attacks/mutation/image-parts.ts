@@ -1,5 +1,5 @@
-// test/attacks/mutation/image-parts.ts: attempts against the cache of images that engines inside pull from: by whoever asks it, and by registries that
-// answer as they like. See parts.ts.
+// test/attacks/mutation/image-parts.ts: attempts against the image cache of nested Docker: by its clients, and by registries that answer
+// as they like. See parts.ts.
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';
@@ -29,7 +29,7 @@ const questions: PartAttempt = async (use) => {
   );
 };
 
-/** A cache with a clock of its own, over a store that others share. Hosts with TLS are stood for by hubs. */
+/** A cache with its own clock over a shared store. Hubs stand in for hosts with TLS. */
 async function startCache(
   use: Use,
   dir: string,
@@ -62,7 +62,7 @@ const blobPath = (repository: string, content = BLOB): string => `/v2/${reposito
 const manifestPath = (reference: string): string => `/v2/library/app/manifests/${reference}`;
 const wrong = (what: string, isWrong: boolean): string[] => (isWrong ? [what] : []);
 
-/** What is given out, and to whom. */
+/** Attempts to get images of others, forged ones and endless ones. */
 const images: PartAttempt = async (use, dir) => {
   await using hub = await startHub();
   await using cache = await startCache(use, dir, { registries: { 'docker.io': hub.origin } });
@@ -82,10 +82,10 @@ const images: PartAttempt = async (use, dir) => {
   const manifests = await Promise.all([digestOf(MANIFEST), 'forged'].map((one) => ask(cache.at, manifestPath(one))));
   hub.content.set(manifestPath('long'), ' '.repeat(9 * 2 ** 20));
   const long = await ask(cache.at, manifestPath('long'));
-  // Another task, whose registry for the same names is another.
+  // The cache of another task, with another registry under the same name.
   await using other = await startHub();
   await using beside = await startCache(use, dir, { registries: { 'docker.io': other.origin } });
-  // It says that it has what it cannot give.
+  // The other registry claims a blob that it cannot deliver.
   other.content.set(blobPath('secret/app'), (request, response) =>
     response.writeHead(request.method === 'HEAD' ? 200 : 404, { 'content-length': BLOB.length }).end(),
   );
@@ -104,7 +104,7 @@ const images: PartAttempt = async (use, dir) => {
   ];
 };
 
-/** How long it is believed, and how much is kept. */
+/** Attempts against how long the cache believes an answer, and how much it keeps. */
 const keeping: PartAttempt = async (use, dir) => {
   let nowMs = 1_000_000;
   await using hub = await startHub();
@@ -135,7 +135,7 @@ const keeping: PartAttempt = async (use, dir) => {
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Where a registry leads, and what it wants for it. */
+/** Attempts by a registry that redirects and asks for credentials. */
 const registries: PartAttempt = async (use, dir) => {
   await using hub = await startHub();
   await using storage = await startHub();

@@ -1,5 +1,5 @@
-// test/attacks/mutation/import-mutants.ts: the protections of importing a task, what the source is without each of them, and which attempt of
-// import-parts-*.ts should miss it.
+// test/attacks/mutation/import-mutants.ts: the protections of importing a task: each row removes one, and names the attempt of
+// import-parts-*.ts that must notice.
 import type { IMPORT_FILE_PARTS } from './import-parts-file.ts';
 import type { IMPORT_WORK_PARTS } from './import-parts-work.ts';
 import { SOURCE, type Piece } from './mutated-source.ts';
@@ -16,12 +16,12 @@ const [OBJECTS, DATA, PLACE] = ['transfer/import-objects.ts', 'transfer/import-d
 const [RULES, ASKS, TEXT] = ['transfer/carried-rules.ts', 'config/asks.ts', 'transfer/portable-text.ts'];
 const [IMPORT, IMPORTED] = ['transfer/import.ts', 'transfer/imported-task.ts'];
 
-/** Behind whoever looks for what is missing: git itself. */
+/** Backs up the search for missing objects: git's own check. */
 const STRICT: Piece = ['git/staging/staging.ts', "'--strict', ", ''];
-/** Behind whoever looks where a branch is: it moves only from there. */
+/** Backs up the check of a branch's place: git moves it only from there. */
 const ANYWHERE: Piece = ['git/owner-git.ts', 'ref, to ?? zero, from ?? zero]', 'ref, to ?? zero]'];
 
-// One line for each, however long: it is read as a table.
+// One row for each mutant, as a table.
 // oxfmt-ignore
 const BY_HAND: readonly Mutant[] = [
   // The archive.
@@ -35,20 +35,20 @@ const BY_HAND: readonly Mutant[] = [
   off('trees', TREE, 'zeros have an end', 'if (zeros > MOST_ZEROS) throw', 'if (zeros < 0) throw'),
   off('trees', TREE, 'nothing follows the end of a tree', 'if (zeros > 0) throw new TreeProblem(…);'),
   off('trees', TREE, 'a tree begins with its directory', 'if (found.entries === 0 && entry.path.length > 0) throw', 'if (found.entries < 0) throw'),
-  off('trees', TREE, 'so many files', 'if (found.entries > limits.entries) throw', 'if (found.entries < 0) throw'),
-  off('trees', TREE, 'so many bytes', 'if (found.bytes > limits.bytes) throw', 'if (found.bytes < 0) throw'),
+  off('trees', TREE, 'a limit on files', 'if (found.entries > limits.entries) throw', 'if (found.entries < 0) throw'),
+  off('trees', TREE, 'a limit on bytes', 'if (found.bytes > limits.bytes) throw', 'if (found.bytes < 0) throw'),
   off('trees', TREE, 'nothing hides behind a file', 'if (part.some((byte) => byte !== 0)) throw', 'if (part.length < 0) throw'),
   off('trees', TREE, 'a tree ends with its end', 'left + filling + waiting.length > 0 || '),
   off('trees', TREE, 'a tree has an end', ' || zeros < 2'),
   off('trees', TREE, 'headers of a tree are ours, byte for byte', ' || !tarHeader(expected).equals(block)'),
   off('trees', TREE, 'names begin with the directory', "path.shift() !== '.'", 'path.shift() === undefined'),
-  off('trees', TREE, 'so deep, and no deeper', 'path.length > MOST_DEPTH ||'),
+  off('trees', TREE, 'a limit on depth', 'path.length > MOST_DEPTH ||'),
   off('trees', TREE, 'the directory is one', '(path.length === 0 && !isDirectory) ||'),
   off('trees', TREE, 'names are plain', 'path.some((part) => !isPlain(part))', 'false'),
   off('trees', TREE, 'no name is empty', "part !== '' && "),
   off('trees', TREE, 'no name stays', "part !== '.' && "),
   off('trees', TREE, 'no name leads up', "part !== '..' && "),
-  off('trees', TREE, 'names that nobody obeys', ' && !/[\\u0000-\\u001f\\u007f]/.test(part)'),
+  off('trees', TREE, 'no control characters in names', ' && !/[\\u0000-\\u001f\\u007f]/.test(part)'),
   // The manifest; each of its bounds is below.
   off('schema', EXPORT, 'data has the name of a service', 'service !== undefined && SERVICE_NAME.test(service)', 'service !== undefined'),
   off('schema', EXPORT, 'branches are of plain signs', '[\\u0000- \\u007f~^:?*[\\\\]|'),
@@ -103,7 +103,7 @@ const BY_HAND: readonly Mutant[] = [
   off('data', DATA, 'data is for its owner', 'mkdirSync(path, { mode: 0o700 });', 'mkdirSync(path, { mode: 0o755 });'),
   off('data', DATA, 'directories of data are for their owner', 'parent.mkdirChild(name, 0o700)', 'parent.mkdirChild(name, 0o755)'),
   off('data', DATA, 'files of data are for their owner', '0o700 : 0o600, {', '0o755 : 0o644, {'),
-  // Where it goes.
+  // The place of the new task.
   off('places', PLACE, 'a new repository is made in an empty place', '(stat.isDirectory() && readdirSync(directory).length === 0)', 'stat.isDirectory()'),
   off('places', PLACE, 'a new repository has a history', 'if (!given.complete) throw needsHistory(directory, work.root);'),
   off('places', PLACE, 'no repository among files of ags', 'requireSuitable(project, world);'),
@@ -112,11 +112,11 @@ const BY_HAND: readonly Mutant[] = [
   off('places', PLACE, 'a repository that can get to know it', ' || !given.complete'),
   off('places', PLACE, 'no way through a link', 'join(realpathSync(dirname(directory)), basename(directory))', 'join(dirname(directory), basename(directory))'),
   off('new places', PLACE, 'no main branch is a task', "branch === null || branch.startsWith('ags/') ? 'main' : branch", "branch ?? 'main'"),
-  off('new places', PLACE, 'nothing that somebody else has begun', 'mkdirSync(part);', 'mkdirSync(part, { recursive: true });'),
+  off('new places', PLACE, 'no directory that exists', 'mkdirSync(part);', 'mkdirSync(part, { recursive: true });'),
   off('new places', 'git/staging/new-repository.ts', 'no encoding is chosen', "setAttributes(git, 'changed');", "setAttributes(git, 'trusted');"),
   one('new places', 'no filter is run', ['git/staging/layer-git.ts', "'* -filter -working-tree-encoding\\n'", "'* -working-tree-encoding\\n'"], ['git/host-git.ts', "HOME: '/nonexistent'", "HOME: process.env['HOME'] ?? ''"], ['git/host-git.ts', "GIT_CONFIG_GLOBAL: '/dev/null',\n", '']),
   one('import journal', 'what was changed since stays', ['transfer/import-journal.ts', '(await readRef(branch.gitDir, branch.ref)) === branch.commit', 'true'], ANYWHERE),
-  // What it may do there.
+  // The rights that it gets.
   off('rights', RULES, 'only what narrows holds without a yes', 'narrow: { ...off, ...deny }', 'narrow: all'),
   off('rights', RULES, 'what widens is a question', 'asksOf(flagLayer(all), config, asked).map(withoutOrigin)', '[]'),
   off('rights', 'config/load.ts', 'no right by a file of the project', 'requireTrust({ stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks });', 'requireTrust.name;'),
@@ -133,12 +133,12 @@ const BY_HAND: readonly Mutant[] = [
   off('claims', IMPORTED, 'no more time than here', 'least(task.maxSeconds, tasks.seconds)', 'task.maxSeconds'),
   off('claims', IMPORTED, 'no more money than here', 'least(task.maxCostMicros, tasks.costMicros)', 'task.maxCostMicros'),
   off('claims', IMPORTED, 'no more turns than here', 'least(task.maxTurns, tasks.turns)', 'task.maxTurns'),
-  off('claims', IMPORTED, 'nothing runs that nobody runs', "if (isUnderWay(run.state)) return 'stopped';"),
+  off('claims', IMPORTED, 'a running task is stopped here', "if (isUnderWay(run.state)) return 'stopped';"),
   off('claims', IMPORTED, 'nothing is merged that is on no branch', "return there.exitCode === 0 ? 'merged' : 'ready';", "return there.exitCode >= 0 ? 'merged' : 'ready';"),
   one('taken names', 'a branch that is there stays', [IMPORT, "[...taskIds(world.stateDir), ...(place.kind === 'new' ? [] : branchNames(place.repository))]", '[...taskIds(world.stateDir)]'], ANYWHERE),
   off('leavings', IMPORT, 'what is outside is taken back', 'await takeBackImport(making.root);'),
   off('leavings', IMPORT, 'no half task is left', '  } finally {\n    removeTree(making.root);\n  }', '  }'),
-  // What leaves a machine.
+  // Exported texts.
   off('texts', TEXT, 'no path by its real name', '[...new Set([path, real(path)])]', '[path]'),
   off('texts', TEXT, 'no path by its signs', '.replaceAll(/[$()*+.?[\\\\\\]^{|}]/g, String.raw`\\$&`)'),
   off('texts', TEXT, 'no value of a variable', 'values.reduce((text, [secret, word]) => text.replaceAll(secret, word), value)', 'value'),
@@ -149,10 +149,10 @@ const BY_HAND: readonly Mutant[] = [
 const BOUNDS =
   /\.(?:max|min|regex|refine)\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|(?<=z\.)strictObject|(?<=^export const \w+ = z\.)object|z\.(?:iso\.datetime|enum|literal)\((?:[^()])*\)/g;
 
-/** A whole number is below that by itself. */
+/** z.int() has that bound by itself. */
 const BY_ITSELF = '.max(Number.MAX_SAFE_INTEGER)';
 
-/** One for each bound of the schemas: without it, with anything in its place, or with anything beside it. */
+/** One mutant for each bound of the schemas: without the bound, or with any value in its place or beside it. */
 function bounds(file: string, by: (line: string) => Part): Mutant[] {
   return [...SOURCE.read(SOURCE.file(file)).matchAll(/^.+$/gm)].flatMap(([line]) =>
     [...line.matchAll(BOUNDS)]

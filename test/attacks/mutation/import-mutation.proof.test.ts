@@ -1,5 +1,5 @@
-// test/attacks/mutation/import-mutation.proof.test.ts: takes each protection out of the parts that import a task from a file, one at a time, and shows that an
-// attempt against that part then succeeds.
+// test/attacks/mutation/import-mutation.proof.test.ts: removes one protection of importing a task at a time, and shows that an attempt
+// against that part then succeeds.
 import { IMPORT_MUTANTS } from './import-mutants.ts';
 import { IMPORT_FILE_PARTS } from './import-parts-file.ts';
 import { IMPORT_WORK_PARTS } from './import-parts-work.ts';

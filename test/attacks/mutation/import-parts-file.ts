@@ -1,5 +1,5 @@
-// test/attacks/mutation/import-parts-file.ts: attempts against the parts that read an exported task: its archive, its manifest, its members, and the
-// trees and events in them. See parts.ts.
+// test/attacks/mutation/import-parts-file.ts: attempts against the parts that read an exported task: its archive, manifest, members,
+// trees and events. See parts.ts.
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -13,7 +13,7 @@ import { AT, soundManifest, soundParts, SOUND_DECISION as DECISION, SOUND_EVENT 
 import { ODD_ENDS, ODD_KINDS, ODD_NAMES, ROOT, tar } from '../../transfer/trees.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
-/** Everything but a refusal in words: what is taken, and what ends in an error of ours. */
+/** Everything but a refusal with its own code: what is accepted, and what ends in an internal error. */
 export async function notRefused(what: string, act: () => unknown): Promise<string[]> {
   try {
     await act();
@@ -31,7 +31,7 @@ export async function all(attempts: readonly Promise<string[]>[]): Promise<strin
 const block = (name: string, bytes = 0): Buffer =>
   tarHeader({ name, bytes, mode: 0o600, kind: 'file', prefix: '', devices: '' });
 const END = Buffer.alloc(1024);
-/** A header that is changed has the sum that fits. */
+/** A changed header with the matching checksum. */
 function changed(change: (header: Buffer) => void): Buffer {
   const header = block('a');
   change(header);
@@ -56,7 +56,7 @@ const HOSTILE_ARCHIVES: Readonly<Record<string, Buffer>> = {
 
 const archive: PartAttempt = async (use, dir) => {
   const { listArchive } = await use(() => import('../../../src/lib/archive.ts'));
-  const taken = (bytes: Buffer): boolean => {
+  const accepted = (bytes: Buffer): boolean => {
     const fd = openSync(writeBytes({ home: dir, uid: process.getuid?.() ?? 0 }, 'x.ags', bytes), 'r');
     try {
       return !('problem' in listArchive(fd, (name) => name === 'a'));
@@ -64,12 +64,12 @@ const archive: PartAttempt = async (use, dir) => {
       closeSync(fd);
     }
   };
-  if (!taken(Buffer.concat([block('a', 3), Buffer.alloc(512, 'abc', 'latin1').fill(0, 3), END])))
-    throw new Error('a sound one is not taken');
-  return Object.entries(HOSTILE_ARCHIVES).flatMap(([what, bytes]) => (taken(bytes) ? [what] : []));
+  if (!accepted(Buffer.concat([block('a', 3), Buffer.alloc(512, 'abc', 'latin1').fill(0, 3), END])))
+    throw new Error('a sound archive is not accepted');
+  return Object.entries(HOSTILE_ARCHIVES).flatMap(([what, bytes]) => (accepted(bytes) ? [what] : []));
 };
 
-/** Told apart from an archive that is sound by whoever writes it, one name after the other. */
+/** Archives that only the code that unpacks them can refuse, one name after the other. */
 export const BY_THE_WRITER = ['name 14', 'twice', 'a directory twice', 'the root twice', 'below a file'];
 const HOSTILE_TREES = Object.entries({ ...ODD_KINDS, ...ODD_NAMES, ...ODD_ENDS });
 
@@ -91,7 +91,7 @@ const trees: PartAttempt = async (use) => {
   ]);
 };
 
-/** What the schema cannot know: what is there, and what came before. */
+/** Lies that the schema cannot see, because they depend on other members or earlier values. */
 const KNOWN_LATER =
   /^(size|hash|hash of the work|a member less|a member twice|another format|an agent that nobody knows|a command beside an agent|no command|a rule|a grant|a limit|(root|base|commit) (0|a{64}).*)$/;
 
@@ -188,7 +188,7 @@ const events: PartAttempt = async (use) => {
   ];
 };
 
-/** Of a file: nothing of it is read as anything but what it says. */
+/** Reads everything in a file. */
 async function readAll(openExport: typeof ImportRead.openExport, path: string): Promise<void> {
   using file = await openExport(path);
   for (const { name } of file.manifest.members)
@@ -218,7 +218,7 @@ const withMember = ({ manifest, members }: Parts, name: string, content: Buffer)
 type Told = Record<string, unknown>;
 const work = (more: object) => (told: Told) => ({ ...told, work: { ...(told['work'] as object), ...more } });
 
-/** Each with what is told of it. */
+/** Each file, with a change of its manifest. */
 const HOSTILE_FILES: Readonly<Record<string, readonly [Parts, ((told: Told) => unknown)?]>> = {
   ...Object.fromEntries(
     ['size', 'hash of the work', 'a member less', 'a member twice', 'another format'].map((what) => [
@@ -246,7 +246,7 @@ const file: PartAttempt = async (use, dir) => {
   const { openExport } = await use(() => import('../../../src/transfer/import-read.ts'));
   const home = { home: dir, uid: process.getuid?.() ?? 0 };
   await readAll(openExport, await writeParts(home, 'sound.ags', withData()));
-  // In memory it is as long as its names are many, and a short one would be refused for that.
+  // The directory needs many entries: its size must not be too small for an archive.
   for (let i = 0; i < 100; i++) mkdirSync(join(dir, `directory/${i}`), { recursive: true });
   const empty = openSync(join(dir, 'nothing.ags'), 'w');
   createArchive(empty).end();

@@ -1,5 +1,5 @@
-// test/attacks/mutation/import-parts-work.ts: attempts against the parts that make a task of an exported one: its objects, its history, the data of its
-// services, where it goes, what it may do there, and all of it together. See parts.ts.
+// test/attacks/mutation/import-parts-work.ts: attempts against the parts that make a task of an exported one: its objects, history,
+// service data, place and rights, and all of them together. See parts.ts.
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ import { allowed, type PartAttempt } from './parts.ts';
 
 const UID = process.getuid?.() ?? 0;
 
-/** As if it had been read; the manifest says what it is told to. */
+/** A file that was already read; `given` changes its manifest and its methods. */
 function fileOf(given: Partial<ExportFile> & { work?: Partial<ExportManifest['work']> } = {}): ExportFile {
   const { work, ...more } = given;
   const sound = soundManifest();
@@ -61,7 +61,7 @@ const text = blob('x\n');
 const plain = tree([['100644', 'a', text]]);
 const nowhere = tree([['100644', 'never', blob('nobody has this\n')]]);
 
-/** A repository that has the root and what is beside it, and as many that borrow from it as are wanted. */
+/** A repository with the root and the other objects; each call makes a repository that borrows from it. */
 async function createLender(use: Use, dir: string): Promise<() => string> {
   const { createStaging } = await use(() => import('../../../src/git/staging/staging.ts'));
   const lender = join(dir, 'lender.git');
@@ -238,11 +238,16 @@ const places: PartAttempt = async (use, dir) => {
   return [...refusals, ...(made.project === join(elsewhere, 'new') ? [] : ['a way through a link'])];
 };
 
-/** What a history from elsewhere says about its own files, where the user has said what is to be done with such files. */
+/** A foreign history sets attributes for its files; the user's settings give these attributes a program. */
 const newPlaces: PartAttempt = async (use, dir) => {
-  const [part, taken, mark, before] = [join(dir, 'part'), join(dir, 'taken'), join(dir, 'ran'), process.env['HOME']];
+  const [part, existing, mark, before] = [
+    join(dir, 'part'),
+    join(dir, 'existing'),
+    join(dir, 'ran'),
+    process.env['HOME'],
+  ];
   writeFileSync(join(dir, '.gitconfig'), `[filter "own"]\n\tsmudge = touch ${mark} && cat\n`);
-  mkdirSync(taken);
+  mkdirSync(existing);
   process.env['HOME'] = dir;
   try {
     const { beginRepository, fillRepository, mainBranch } = await use(
@@ -259,7 +264,7 @@ const newPlaces: PartAttempt = async (use, dir) => {
     unpack(beginRepository(part, of), makePack([attributes, text, files, first]));
     await fillRepository(part, of);
     return [
-      ...(await allowed('what somebody else has begun', () => beginRepository(taken, manifest))),
+      ...(await allowed('an existing directory', () => beginRepository(existing, manifest))),
       ...(mainBranch({ branch: 'ags/mine' }) === 'main' ? [] : ['a branch of a task']),
       ...(readFileSync(join(part, 'a'), 'latin1') === 'x\n' ? [] : ['another encoding']),
       ...(existsSync(mark) ? ['a program was run'] : []),
@@ -270,7 +275,7 @@ const newPlaces: PartAttempt = async (use, dir) => {
 };
 
 const NO_RULES: CarriedRules = soundManifest().rules;
-/** Each of them a right. */
+/** Each of these is a right. */
 const WISHES: Partial<CarriedRules> = {
   network: 'record',
   allow: ['evil.example'],
@@ -288,7 +293,7 @@ const rights: PartAttempt = async (use, dir) => {
     judgeRules(context, context.cwd, { ...NO_RULES, ...rules });
   const { asks, narrow } = await wish({ ...WISHES, deny: ['api.example'] });
   const { narrow: off } = await wish({ network: 'off' });
-  // What a project's own file wants counts for nothing before the user has looked at it.
+  // The project's own file has no effect before the user has approved it.
   writeFileSync(join(context.cwd, 'ags.yaml'), 'network: { allow: [evil.example] }\n');
   const untrusted = await wish({ allow: ['evil.example'] });
   return [
@@ -321,7 +326,7 @@ const journal: PartAttempt = async (use, dir) => {
   const context = createHome(dir);
   const [gitDir, root] = [join(context.cwd, '.git'), join(dir, 'making')];
   mkdirSync(root);
-  // Somebody has moved it since.
+  // The user has moved the branch since.
   writeJournal(
     { root },
     { branch: { gitDir, ref: 'refs/heads/main', commit: '1'.repeat(40) }, networkLog: null, part: null },
@@ -330,7 +335,7 @@ const journal: PartAttempt = async (use, dir) => {
   return existsSync(join(gitDir, 'refs/heads/main')) ? [] : ['a branch of the user is gone'];
 };
 
-/** Everything that an import could change. */
+/** Everything that an import could change on disk. */
 function stateOf({ cwd, home }: HostContext): string {
   const files = execFileSync('find', [home, '-not', '-path', '*/objects/*', '-not', '-path', '*/.cache/*'], {
     encoding: 'utf8',
@@ -361,7 +366,7 @@ function changed(change: (manifest: ExportManifest) => void): Parts {
   return parts;
 }
 
-/** What the file says of its bounds and of what became of it, where there are others. */
+/** The file's claims about its bounds and its state, where this machine has its own. */
 const claims: PartAttempt = async (use, dir) => {
   const { describeImported } = await use(() => import('../../../src/transfer/imported-task.ts'));
   const context = createHome(dir);
@@ -410,7 +415,7 @@ const goals: PartAttempt = async (use, dir) => {
   ];
 };
 
-/** What is there already: a task, and a branch, of that name. */
+/** A task and a branch of that name exist already. */
 const takenNames: PartAttempt = async (use, dir) => {
   const { openImport } = await use(() => import('../../../src/transfer/import.ts'));
   const context = createHome(dir);
@@ -427,7 +432,7 @@ const takenNames: PartAttempt = async (use, dir) => {
   ];
 };
 
-/** Found out at the last moment, when nearly all of it is there. */
+/** The problem comes up at the last moment, when nearly everything is written. */
 const leavings: PartAttempt = async (use, dir) => {
   const { openImport } = await use(() => import('../../../src/transfer/import.ts'));
   const context = createHome(dir);

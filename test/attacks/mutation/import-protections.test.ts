@@ -1,10 +1,10 @@
-// test/attacks/mutation/import-protections.test.ts: the list of what is taken out of importing a task is complete: every sentence by which its source
-// refuses something, and every bound in it, is in import-mutants.ts, or stands here with what else proves it.
+// test/attacks/mutation/import-protections.test.ts: the table of import mutants is complete: every refusal and every bound in the source is
+// in import-mutants.ts, or is listed here with the test that proves it.
 import { expect, test } from 'vitest';
 import { IMPORT_MUTANTS } from './import-mutants.ts';
 import { goneNames, missingProofs, placesIn, staleIn, unknownIn, type Watched } from './protections.ts';
 
-/** By the beginning of a line. */
+/** Lines by how they begin, with the reason. */
 const NOT_HERE: Watched['notHere'] = {
   'lib/archive.ts': {
     'const MAX_BYTES': 'what is written: no header can say more',
@@ -81,13 +81,13 @@ const WATCHED: Watched = {
   notHere: NOT_HERE,
 };
 
-test('every refusal and every bound in what imports a task is taken out somewhere, or is known', () => {
-  expect(placesIn(WATCHED).filter(({ taken }) => taken).length).toBeGreaterThan(60);
+test('every refusal and every bound in the source of imports is removed by a mutant or listed', () => {
+  expect(placesIn(WATCHED).filter(({ removed }) => removed).length).toBeGreaterThan(60);
   expect(unknownIn(WATCHED)).toEqual([]);
   expect(goneNames(WATCHED)).toEqual([]);
 });
 
-test('what is proved elsewhere is there, and so is what proves it', () => {
+test('every listed line exists, and so does the test that proves it', () => {
   expect(missingProofs(Object.values(NOT_HERE).flatMap((one) => Object.values(one)))).toEqual([]);
   expect(staleIn(WATCHED)).toEqual([]);
 });

@@ -1,6 +1,6 @@
-// test/attacks/mutation/launcher-mutation.proof.test.ts: takes steps out of the program that starts a sandbox, one at a time, and shows what then succeeds:
-// steps that matter only for a caller who hands over a file, or for a directory that is swapped meanwhile, and so for no attempt of the
-// tables. See mutation.proof.test.ts for the others.
+// test/attacks/mutation/launcher-mutation.proof.test.ts: removes one step of the launcher at a time, and shows what then succeeds. These
+// steps matter only to a caller who hands over a file, or when a directory is swapped, so no attempt of the tables needs them.
+// mutation.proof.test.ts has the others.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { identity } from '../run-inside.ts';
 interface Step {
   readonly name: keyof typeof LAUNCHER_STEPS;
   readonly only?: Caller;
-  /** What went wrong, in words. */
+  /** The problems that it found. */
   readonly attempt: (machine: Machine, mutation: Mutation) => Promise<string[]>;
 }
 
@@ -105,7 +105,7 @@ function withScript(launch: Launch, { name }: Step): Launch {
   return { ...launch, argv: launch.argv.map((word) => (word === script ? changed : word)) };
 }
 
-/** What it printed. */
+/** The standard output of the launcher. */
 function start(machine: Machine, { argv, env }: Prepared, input = '/dev/null'): string {
   const [program = '', ...args] = argv;
   const stdin = openSync(input, 'r');

@@ -1,5 +1,4 @@
-// test/attacks/mutation/mutant.ts: the sandbox that `ags exec` would start, made by the same functions, with one protection taken out
-// before it is started.
+// test/attacks/mutation/mutant.ts: the sandbox that `ags exec` would start, from the same functions, with one protection removed.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +21,7 @@ import { contextOf } from '../own-context.ts';
 import { identity } from '../run-inside.ts';
 import type { Victims } from '../victims.ts';
 
-/** What to take out. Each part gets what the real functions made, and returns what is started instead. */
+/** The changes of a mutant: each function gets the real value and returns the one that is used. */
 export interface Mutation {
   readonly plan?: (plan: RunPlan) => RunPlan;
   readonly spec?: (spec: SandboxSpec) => SandboxSpec;
@@ -71,7 +70,7 @@ export async function runMutant(
   return { code, signal, stdout, stderr };
 }
 
-/** Everything but the start: what is left to do is to run `argv`. */
+/** Prepares everything but the start: running `argv` starts the sandbox. */
 export async function prepareMutant(
   machine: Machine,
   mutation: Mutation,
@@ -79,7 +78,7 @@ export async function prepareMutant(
 ): Promise<Prepared> {
   const context = contextOf(machine);
   makeHome(machine);
-  // Doors need somebody to hand them to; the attacks on them are in doors.test.ts.
+  // Listeners need a gateway; the attacks on them are in listeners.test.ts.
   const plan = (mutation.plan ?? same)({ ...withoutGroup(await planFor(context)), network: OFFLINE });
   const paths = newTask(machine);
   const spec = (mutation.spec ?? same)(await createRun(context, plan, paths, 'mutant'));
@@ -90,7 +89,7 @@ export async function prepareMutant(
   writeFileSync(given.args, launch.bwrapArgs.map((arg) => `${arg}\0`).join(''));
   writeFileSync(given.seccomp, (mutation.filter ?? same)(seccompFilter(options.arch, spec.kernel)));
   writeFileSync(given.go, 'go\n');
-  // Root plays the user here, so what the user would have made must become the user's. As root the run is the sandbox's.
+  // Root acts as the user here, so files that the user would have created must belong to the user. As root, the run owns them.
   if (machine.caller !== 'root')
     for (const dir of ['.local/state', '.cache']) giveTo(join(machine.home, dir), machine.uid);
   const { args, seccomp, status, go } = DESCRIPTORS;
@@ -101,7 +100,7 @@ export async function prepareMutant(
 
 export const same = <T>(value: T): T => value;
 
-/** What a run finds in any home. */
+/** Creates the directories and the git settings that a run expects in a home. */
 export function makeHome(machine: Machine): void {
   for (const dir of ['.local', '.local/state', '.cache']
     .map((name) => join(machine.home, name))
@@ -109,7 +108,7 @@ export function makeHome(machine: Machine): void {
     mkdirSync(dir, { mode: 0o755 });
     giveTo(dir, machine.uid);
   }
-  // git is particular about whose repository it reads, and here root reads the user's.
+  // git refuses repositories of other users, and here root reads the user's.
   if (!existsSync(join(machine.home, '.gitconfig')))
     writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
 }
@@ -122,8 +121,8 @@ export function newTask({ stateDir }: Machine): TaskPaths {
 }
 
 /**
- * As `ags exec` plans it. Whether a sandbox can be had here is not asked again: the answer is found by starting one, which
- * root, playing the user, cannot do. The other tests have started many.
+ * Plans as `ags exec` does, with a fixed answer to what this machine offers: finding out starts a sandbox, which root, acting as the
+ * user, cannot do.
  */
 export async function planFor(context: HostContext, flags: ConfigFlags = {}): Promise<RunPlan> {
   vi.doMock(import('../../../src/run/readiness.ts'), () => ({
@@ -133,13 +132,13 @@ export async function planFor(context: HostContext, flags: ConfigFlags = {}): Pr
   return planRun(context, { workspace: 'overlay', ...flags });
 }
 
-/** No attempt of the tables depends on a control group; those that do have tests of their own. */
+/** Without a control group: no attempt of the tables depends on one, and other tests cover those that do. */
 function withoutGroup(plan: RunPlan): RunPlan {
   const cgroup = { kind: 'none', why: 'a mutant has none' } as const;
   return { ...plan, host: { ...plan.host, cgroupPlan: cgroup, limitHost: { ...plan.host.limitHost, cgroup } } };
 }
 
-/** For a mutation of the arguments: without an option and the given number of values after it. Every one of its kind. */
+/** Removes every matching option of bubblewrap with the given number of values; there must be one. */
 export function without(
   launch: Launch,
   option: string,

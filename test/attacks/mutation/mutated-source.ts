@@ -1,4 +1,4 @@
-// test/attacks/mutation/mutated-source.ts: loads modules of ags as they are, or from a copy of their source in which pieces are replaced.
+// test/attacks/mutation/mutated-source.ts: loads modules of ags from their source, or from a copy with replaced pieces.
 import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openSource, type Piece } from '../../../scripts/anchors.mjs';
@@ -12,7 +12,7 @@ export const SOURCE = openSource(ROOT);
 /** Loads a module of src, given as use(() => import('../../src/…')). */
 export type Use = <T>(load: () => Promise<T>) => Promise<T>;
 
-/** Copies the edited files and all files that lead to them into `scratch`. Every other module is the real one. */
+/** Copies the edited files and every file that imports them into `scratch`. All other modules are the real ones. */
 export function sourceWith(pieces: readonly Piece[], scratch: string): Use {
   if (pieces.length === 0) return (load) => load();
   const packages = join(scratch, 'node_modules');
@@ -23,7 +23,7 @@ export function sourceWith(pieces: readonly Piece[], scratch: string): Use {
     writeFileSync(join(copy, file), text);
   };
   const edited = new Map(SOURCE.edit(pieces));
-  // The module that reads the Perl programs finds them by its own place.
+  // The module that reads the Perl programs finds them by its own path.
   if ([...edited.keys()].some((path) => path.endsWith('.pl'))) {
     const reader = SOURCE.file('lib/perl.ts');
     edited.set(reader, SOURCE.read(reader));
@@ -38,14 +38,14 @@ export function sourceWith(pieces: readonly Piece[], scratch: string): Use {
   };
 }
 
-/** The path of the module that such a function imports. */
+/** The path of the module that the function imports. */
 export function pathIn(load: () => Promise<unknown>): string {
   const path = /["'`](?:\.\.\/)*\/?((?:src\/)[^"'`]+\.ts)["'`]/.exec(String(load))?.[1];
   if (path === undefined) throw new Error(`no module of src is imported by ${String(load)}`);
   return path;
 }
 
-/** Files that are not copied are found where they are. */
+/** Points imports of files that are not copied back to the real ones. */
 function leadBack(text: string, file: string, copied: ReadonlySet<string>): string {
   return text.replaceAll(REFERENCE, (quoted, path?: string) => {
     if (path === undefined || copied.has(join(dirname(file), path))) return quoted;
@@ -53,11 +53,11 @@ function leadBack(text: string, file: string, copied: ReadonlySet<string>): stri
   });
 }
 
-/** Imports of types lead to nothing that runs. */
+/** Type imports load nothing at run time. */
 const REFERENCE = /^(?:import|export) type [^;]*;$|'(\.{1,2}\/[^'\n]+\.ts)'/gm;
 const known = new Map<string, readonly string[]>();
 
-/** A file, and all files that it leads to. */
+/** A file and everything that it imports. */
 function reachable(file: string): readonly string[] {
   const found = known.get(file) ?? [...walk(file, new Set())];
   known.set(file, found);

@@ -1,6 +1,6 @@
-// test/attacks/mutation/mutation.proof.test.ts: takes each protection out, one at a time, and shows that an attack then succeeds. A protection
-// that nothing misses is either useless or untested; both are worth knowing.
-// Nothing here can hurt the machine: what a mutant may reach is a throw-away home, and the programs open but do not write.
+// test/attacks/mutation/mutation.proof.test.ts: removes one protection at a time, and shows that an attack then succeeds. A protection that
+// no attack misses is useless or untested.
+// The machine is safe: a mutant reaches a throw-away home, and the programs open files but do not write.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Mount, SandboxSpec } from '../../../src/protocol/spec.ts';
 import { hostPath, sandboxPath } from '../../../src/protocol/spec.ts';
@@ -23,9 +23,9 @@ const ARCH = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 interface Protection extends Mutation {
   readonly name: string;
-  /** Protections that stand behind this one; without them it is the only one left. */
+  /** Protections that back this one up; they are removed too, in both runs. */
   readonly behind?: Mutation;
-  /** Where it makes no difference: the launcher of that caller holds it in another way too. */
+  /** The caller for whom it matters; the other caller's launcher has a second protection. */
   readonly only?: Caller;
 }
 
@@ -43,7 +43,7 @@ const show = (path: string, writable = false): Mount => ({
 const writable = (why: string): Mutation =>
   mounts((mount) => [mount.kind === 'bind' && mount.why === why ? { ...mount, writable: true } : mount]);
 
-/** The first process can be seen, and whatever it knows. */
+/** The first process is visible, with its memory and its arguments. */
 const uncovered = (l: Launch): Launch =>
   instead(l, ['--perms', '0555', '--tmpfs', '/proc/1', '--remount-ro', '/proc/1'], []);
 
@@ -70,7 +70,7 @@ const PROTECTIONS: readonly Protection[] = [
     launch: (l) => ({
       ...l,
       argv: l.argv.map((word) => (word === 'map,must' ? 'map,no' : word)),
-      // A user's binds need no stage without it.
+      // A user's binds need no staging directory without it.
       bwrapArgs: l.bwrapArgs.map((word) => l.staged.find((s) => !s.mapped && word.endsWith(`/${s.at}`))?.from ?? word),
     }),
   },
@@ -102,7 +102,7 @@ const PROTECTIONS: readonly Protection[] = [
   },
   {
     name: 'temporary files of its own',
-    // Not as a mount of the plan: that would lie under an overlay, which cannot be where something is mounted below /tmp, as a clone may be.
+    // Not as a mount of the plan: it would lie under an overlay, which cannot be where something is mounted below /tmp, as a clone may be.
     launch: (l) => instead(l, ['--tmpfs', '/tmp'], ['--tmpfs', '/tmp', '--ro-bind', '/tmp', '/tmp']),
   },
   { name: 'bounds on temporary files', launch: (l) => without(l, '--size', 1) },
@@ -174,7 +174,7 @@ const PROTECTIONS: readonly Protection[] = [
   },
 ];
 
-/** What shows when each is not as it should be; null: it shows nothing of anybody's. */
+/** The protection that makes each mount safe; null: the mount shows nothing of the user's. */
 const MOUNTS: Readonly<Record<string, string | null>> = {
   'the system': 'read-only system directories',
   'tool directory of the home': 'read-only tool directories',
@@ -201,7 +201,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
   afterAll(() => stage.close());
 
-  test('the unchanged sandbox, made in the same way, stands', () => {
+  test('the unchanged sandbox, prepared in the same way, stops every attack', () => {
     expect([...known]).toEqual([]);
   });
 
@@ -215,12 +215,12 @@ describe.each(CALLERS)('as %s', (caller) => {
     },
   );
 
-  test('no protection goes unmissed', () => {
+  test('every protection is missed by an attack', () => {
     expect(here.filter((one) => (noticed.get(one.name) ?? []).length === 0).map((one) => one.name)).toEqual([]);
   });
 });
 
-/** Options of bubblewrap that take nothing away from anybody, and those whose absence other tests notice. */
+/** bubblewrap's options that take nothing away, and those that other tests cover. */
 const NOT_HERE: Readonly<Record<string, string>> = {
   '--setenv': 'gives',
   '--chdir': 'gives',
@@ -238,7 +238,7 @@ const NOT_HERE: Readonly<Record<string, string>> = {
 describe('the list of protections is complete', () => {
   const here = PROTECTIONS.map(({ launch, spec, name }) => `${name} ${String(launch)} ${String(spec)}`).join(' ');
 
-  test('every option that bubblewrap is started with is taken out, or is none', async () => {
+  test('every option of bubblewrap is removed by a mutant, or is harmless', async () => {
     using machine = createMachine(ONE);
     const seen = new Set<string>();
     await prepareMutant(
@@ -257,7 +257,7 @@ describe('the list of protections is complete', () => {
     ).toEqual([]);
   });
 
-  test('every kind of mount is', async () => {
+  test('every kind of mount has a protection', async () => {
     using machine = createMachine(ONE);
     const seen = new Set<string>();
     await prepareMutant(
@@ -277,12 +277,12 @@ describe('the list of protections is complete', () => {
 });
 
 interface Stage {
-  /** The attacks that succeed, and what of the host was touched. */
+  /** The attacks that succeed, and the host files that were touched. */
   attack(mutation: Mutation): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** A machine with victims; a new one whenever something of it was touched. */
+/** A machine with victims; touched victims are replaced by new ones. */
 function createStage(caller: Caller): Stage {
   let current: { machine: Machine; victims: Victims } | null = null;
   const close = async (): Promise<void> => {
@@ -306,7 +306,7 @@ function createStage(caller: Caller): Stage {
     );
     const touched = victims.touched().map((line) => `touched ${line.split(':')[0]?.replace(machine.root, '')}`);
     if (touched.length > 0) await close();
-    // One that does not start proves nothing about its holes.
+    // A sandbox that does not start proves nothing.
     if (!run.stdout.includes('attempt\t')) throw new Error(`it does not start: ${run.stderr.trim()}${run.stdout}`);
     return { answers: parseAnswers(run.stdout, ATTACKS), touched };
   };

@@ -1,23 +1,23 @@
-// test/attacks/mutation/parts.ts: takes protections out of single parts of ags, one at a time, and shows that an attempt against that part then
-// succeeds. The parts are the real ones, from a copy of their source in which one piece is replaced.
+// test/attacks/mutation/parts.ts: removes one protection of a single part of ags at a time, and shows that an attempt against that part
+// then succeeds. The parts are the real ones, from a copy of their source with one replaced piece.
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { sourceWith, type Piece, type Use } from './mutated-source.ts';
 
-/** Takes the part from wherever it is told to, and returns what went wrong, in words; nothing where it failed as it must. */
+/** Attacks the part that `use` loads, and returns what succeeded, in words; empty if the part stopped everything. */
 export type PartAttempt = (use: Use, dir: string) => Promise<string[]>;
 
 export interface PartMutant<Part extends string = string> {
   readonly name: string;
-  /** The attempt that should notice. */
+  /** The attempt that must notice. */
   readonly by: Part;
-  /** Several where they stand behind each other. */
+  /** Several if one backs another up. */
   readonly pieces: readonly Piece[];
 }
 
-/** For a table: `one` takes pieces out, and `off` a single one. */
+/** Makes rows of a table: `one` replaces several pieces, `off` a single one. */
 export function mutantsOf<Part extends string>(): {
   one(by: Part, name: string, ...pieces: readonly Piece[]): PartMutant<Part>;
   off(by: Part, file: string, name: string, from: string, to?: string): PartMutant<Part>;
@@ -28,7 +28,7 @@ export function mutantsOf<Part extends string>(): {
   };
 }
 
-/** Whatever it does not refuse. */
+/** What `act` does not refuse. */
 export async function allowed(what: string, act: () => unknown): Promise<string[]> {
   try {
     await act();
@@ -47,7 +47,7 @@ export function tryParts<Part extends string>(
   const unnoticed = new Set(mutants.map(({ name }) => name));
   const attempt = (part: Part, use: Use): Promise<string[]> => parts[part](use, mkdtempSync(join(scratch, 'at-')));
 
-  test.for(Object.keys(parts) as Part[])('the part as it is stands: %s', async (part) => {
+  test.for(Object.keys(parts) as Part[])('the unchanged part stops every attempt: %s', async (part) => {
     expect(await attempt(part, sourceWith([], scratch))).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ export function tryParts<Part extends string>(
     },
   );
 
-  test('no protection goes unmissed', () => {
+  test('every protection is missed by an attempt', () => {
     expect([...unnoticed]).toEqual([]);
   });
 }

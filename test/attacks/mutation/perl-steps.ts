@@ -1,11 +1,11 @@
-// test/attacks/mutation/perl-steps.ts: steps of the Perl programs that start a sandbox, each with what is written in its place.
+// test/attacks/mutation/perl-steps.ts: steps of the Perl programs that start a sandbox, each with its replacement.
 import { replaceIn } from '../../../scripts/anchors.mjs';
 
 type Step = readonly [from: string, to: string];
 
-// One line for each, however long: it is read as a table.
+// One row for each step, as a table.
 // oxfmt-ignore
-/** Of the launcher of the native sandbox. */
+/** The launcher of the native sandbox. */
 export const LAUNCHER_STEPS = {
   'a layer is the directory that was looked at': ["if (join(',', (stat $lower)[0, 1]) ne $identity)", 'if (0)'],
   'no file of the host is a stream': ['for my $fd (7, 0, 1, 2) {', 'for my $fd (grep { 0 } 7) {'],
@@ -15,7 +15,7 @@ export const LAUNCHER_STEPS = {
   'the first to go when memory is short': ["syswrite $f, '800';", ''],
 } as const satisfies Record<string, Step>;
 
-/** Of the first process of a container. */
+/** The gate of a container. */
 export const GATE_STEPS = {
   'take the filter': ['syscall($prctl, 22, 2, $program, 0, 0) == 0 or refuse(…);', ''],
   'give privileges up': ['syscall($prctl, 38, 1, 0, 0, 0) == 0 or refuse(…);', ''],

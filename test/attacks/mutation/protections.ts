@@ -1,5 +1,5 @@
-// test/attacks/mutation/protections.ts: whether a list of what is taken out of the source is complete: every line that refuses something, or bounds it, is
-// in the list, or is known with what else proves it.
+// test/attacks/mutation/protections.ts: whether a table of mutants is complete: every line of the source that refuses or bounds something is
+// removed by a mutant, or listed with the test that proves it.
 import { findTests } from '../../../scripts/anchors.mjs';
 import { SOURCE, type Found, type Piece } from './mutated-source.ts';
 import { fileURLToPath } from 'node:url';
@@ -8,22 +8,22 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export interface Watched {
   readonly files: readonly string[];
-  /** What is taken out. */
+  /** The fragments that mutants replace. */
   readonly pieces: readonly Piece[];
-  /** A line that refuses something, or bounds it, is like one of these. */
+  /** Patterns of lines that refuse or bound something. */
   readonly like: readonly RegExp[];
-  /** Identifiers in `like`: one that was renamed would find nothing any more. */
+  /** Identifiers in `like`: after a rename the patterns would match nothing. */
   readonly names: readonly string[];
-  /** By the file and the beginning of a line: what shows that it is missed, or why nobody could miss it. */
+  /** By file and the beginning of a line: the test that misses it, or why none can. */
   readonly notHere: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface Place {
   readonly file: string;
   readonly line: string;
-  /** Where the line begins, without white space. */
+  /** The offset of the line's first character that is not white space. */
   readonly start: number;
-  readonly taken: boolean;
+  readonly removed: boolean;
 }
 
 export function placesIn({ files, pieces, like }: Watched): Place[] {
@@ -37,41 +37,41 @@ export function placesIn({ files, pieces, like }: Watched): Place[] {
       const from = at;
       at += line.length + 1;
       const here = edited.some(({ start, end }) => start < at - 1 && end > from);
-      // A condition may stand in the line above its consequence.
-      const taken = here || above;
+      // A condition may be on the line above its consequence.
+      const removed = here || above;
       above = here && /[{)]$/.test(line);
-      return { line: line.trim(), start: from + line.search(/\S|$/), taken };
+      return { line: line.trim(), start: from + line.search(/\S|$/), removed };
     });
     const constants = [...text.matchAll(/^(?:export )?const ([A-Z_]{4,})\b/gm)]
       .map(([, name = '']) => new RegExp(`\\b${name}\\b`))
-      .filter((name) => lines.some(({ line, taken }) => taken && name.test(line)));
+      .filter((name) => lines.some(({ line, removed }) => removed && name.test(line)));
     return lines
       .filter(({ line }) => !/^(?:\/\/|\*|\/\*)/.test(line) && like.some((one) => one.test(line)))
-      .map(({ line, start, taken }) => ({
+      .map(({ line, start, removed }) => ({
         file,
         line,
         start,
-        taken: taken || constants.some((name) => name.test(line)),
+        removed: removed || constants.some((name) => name.test(line)),
       }));
   });
 }
 
-/** Neither taken out nor known. */
+/** Lines that no mutant removes and no list names. */
 export function unknownIn(watched: Watched): string[] {
   const known = begins(watched).flatMap(({ places }) => places);
   return placesIn(watched)
-    .filter((one) => !one.taken && !known.some((place) => isAt(one, place)))
+    .filter((one) => !one.removed && !known.some((place) => isAt(one, place)))
     .map(({ file, line }) => `${file}: ${line}`);
 }
 
-/** Known, and not there any more, or taken out meanwhile. */
+/** Listed lines that are gone, or that a mutant removes meanwhile. */
 export function staleIn(watched: Watched): string[] {
-  const left = placesIn(watched).filter(({ taken }) => !taken);
+  const left = placesIn(watched).filter(({ removed }) => !removed);
   const gone = begins(watched).filter(({ places }) => !places.some((place) => left.some((one) => isAt(one, place))));
   return gone.map(({ begin }) => begin);
 }
 
-/** Identifiers that the source does not have any more. */
+/** Identifiers that the source no longer has. */
 export function goneNames({ files, names }: Watched): string[] {
   const text = files.map((name) => SOURCE.read(SOURCE.file(name))).join('\n');
   return names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text));
@@ -85,7 +85,7 @@ function begins({ notHere }: Watched): { begin: string; places: readonly Found[]
 
 const isAt = ({ file, start }: Place, found: Found): boolean => found.path === file && found.start === start;
 
-/** Tests that are named and do not exist. */
+/** Named tests that do not exist. */
 export function missingProofs(reasons: readonly string[]): string[] {
   const named = reasons.flatMap((why) => why.match(/(?<=test\/)\S+?(?=(?:\.full|\.proof)?\.test\.ts)/g) ?? []);
   return named.filter((name) => {

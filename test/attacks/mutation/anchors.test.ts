@@ -17,7 +17,7 @@ import { STAY } from './gateway-stage.ts';
 import { IMPORT_MUTANTS } from './import-mutants.ts';
 import { SOURCE } from './mutated-source.ts';
 import { changedProgram, GATE_STEPS, LAUNCHER_STEPS } from './perl-steps.ts';
-import { ROAD_GROUPS, ROAD_PART_MUTANTS } from './road-mutants.ts';
+import { PIPELINE_GROUPS, PIPELINE_PART_MUTANTS } from './pipeline-mutants.ts';
 import { SERVICE_MUTANTS } from './service-mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -41,7 +41,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'gateway-limits.ts': LIMIT_ATTACKS.map(({ id, setting }) => ({ name: id, pieces: setting.given ?? [] })),
   'gateway-mutants.ts': [...MUTANTS, { name: 'nothing leaves this machine', pieces: STAY }],
   'import-mutants.ts': IMPORT_MUTANTS,
-  'road-mutants.ts': [...ROAD_PART_MUTANTS, ...ROAD_GROUPS.flat()],
+  'pipeline-mutants.ts': [...PIPELINE_PART_MUTANTS, ...PIPELINE_GROUPS.flat()],
   'service-mutants.ts': SERVICE_MUTANTS,
 };
 

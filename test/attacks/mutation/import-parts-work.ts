@@ -240,14 +240,9 @@ const places: PartAttempt = async (use, dir) => {
 
 /** A foreign history sets attributes for its files; the user's settings give these attributes a program. */
 const newPlaces: PartAttempt = async (use, dir) => {
-  const [part, existing, mark, before] = [
-    join(dir, 'part'),
-    join(dir, 'existing'),
-    join(dir, 'ran'),
-    process.env['HOME'],
-  ];
+  const [part, old, mark, before] = [join(dir, 'part'), join(dir, 'old'), join(dir, 'ran'), process.env['HOME']];
   writeFileSync(join(dir, '.gitconfig'), `[filter "own"]\n\tsmudge = touch ${mark} && cat\n`);
-  mkdirSync(existing);
+  mkdirSync(old);
   process.env['HOME'] = dir;
   try {
     const { beginRepository, fillRepository, mainBranch } = await use(
@@ -264,7 +259,7 @@ const newPlaces: PartAttempt = async (use, dir) => {
     unpack(beginRepository(part, of), makePack([attributes, text, files, first]));
     await fillRepository(part, of);
     return [
-      ...(await allowed('an existing directory', () => beginRepository(existing, manifest))),
+      ...(await allowed('an existing directory', () => beginRepository(old, manifest))),
       ...(mainBranch({ branch: 'ags/mine' }) === 'main' ? [] : ['a branch of a task']),
       ...(readFileSync(join(part, 'a'), 'latin1') === 'x\n' ? [] : ['another encoding']),
       ...(existsSync(mark) ? ['a program was run'] : []),

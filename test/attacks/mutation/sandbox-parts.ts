@@ -1,4 +1,4 @@
-// test/attacks/mutation/sandbox-parts.ts: attempts against single parts of what makes a sandbox, before anything is started. See parts.ts.
+// test/attacks/mutation/sandbox-parts.ts: attempts against single parts of sandbox setup, before anything starts. See parts.ts.
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -15,7 +15,7 @@ import type * as HiddenScan from '../../../src/sandbox/spec/hidden-scan.ts';
 import type { Mount, SandboxSpec } from '../../../src/protocol/spec.ts';
 import { allowed, type PartAttempt } from './parts.ts';
 
-/** An agent was in this home before, and has put links where something is to be mounted. */
+/** An earlier agent put links in this home where something is to be mounted. */
 const mountPoints: PartAttempt = async (use, dir) => {
   const { prepareMountPoints } = await use(() => import('../../../src/sandbox/io/prepare-mounts.ts'));
   const [home, outside, tools] = [join(dir, 'home'), join(dir, 'outside'), join(dir, 'tools')];
@@ -28,7 +28,7 @@ const mountPoints: PartAttempt = async (use, dir) => {
   return readdirSync(outside).map((name) => `${name} was made behind a link`);
 };
 
-/** What is to be hidden came, or was given its name, after the project was last looked at. */
+/** Files that must be hidden appeared, or were renamed, after the last scan of the project. */
 const secrets: PartAttempt = async (use, dir) => {
   const { scanHidden } = await use(() => import('../../../src/sandbox/spec/hidden-scan.ts'));
   const sub = join(dir, 'sub');
@@ -67,12 +67,12 @@ const secrets: PartAttempt = async (use, dir) => {
 
 const listeners: PartAttempt = async (use) => {
   const { listenerList } = await use(() => import('../../../src/sandbox/io/descriptors.ts'));
-  return allowed('a door that others may take', () =>
+  return allowed('a listener that other programs may replace', () =>
     listenerList([{ name: 'names', protocol: 'udp', address: '127.0.0.1', port: 5353 }]),
   );
 };
 
-/** Settings of a machine that lead elsewhere, are for root alone or change, and what sandboxes are to have in their place. */
+/** Settings of the machine that are links, for root alone or changing, and their replacements in sandboxes. */
 const etcSettings: PartAttempt = async (use, dir) => {
   const { ensureEtcCopy } = await use(() => import('../../../src/sandbox/spec/etc-copy.ts'));
   const [etc, outside] = [join(dir, 'etc'), join(dir, 'outside')];
@@ -90,7 +90,7 @@ const etcSettings: PartAttempt = async (use, dir) => {
     ensureEtcCopy({
       cacheDir: join(dir, 'cache'),
       patterns: [],
-      // One of them twice: by itself, and with the directory that it is in.
+      // "sub/nowhere" is listed twice: by itself, and with its directory.
       list: () => ['link', 'names', 'away', 'private', 'sub/nowhere', 'sub'],
       made: { names, 'away/more': 'ours' },
       etcDir: etc,

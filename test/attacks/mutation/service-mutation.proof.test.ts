@@ -1,5 +1,5 @@
-// test/attacks/mutation/service-mutation.proof.test.ts: takes each protection of a task's services out, one at a time, and shows that an attempt of the table then
-// succeeds: by the real command, from a copy of its source in which a piece is replaced.
+// test/attacks/mutation/service-mutation.proof.test.ts: removes one protection of a task's services at a time, and shows that an attempt of
+// the table then succeeds: with the real command, from a copy of its source with one replaced piece.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const unnoticed = new Set(SERVICE_MUTANTS.map(({ name }) => name));
 beforeAll(async () => {
   machine = createMachine(CALLERS[0] ?? 'user');
   for (const path of ['.config/ags', 'added']) mkdirSync(join(machine.home, path), { recursive: true });
-  // What is there for the service is a part of the memory of all.
+  // The service's limits are part of the limits of all.
   writeFileSync(
     join(machine.home, '.config/ags/config.yaml'),
     'limits: { memory: 400m, disk: 50m }\nmounts: [{ path: ~/added }]\nservices: { own: { run: [sleep, "9"], ports: [4848] } }\n',
@@ -34,7 +34,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-test('services as they are stand against each of these attempts', async () => {
+test('unchanged services stop each of these attempts', async () => {
   const attacks = ALL_SERVICE_ATTACKS.filter(({ id }) => SERVICE_MUTANTS.some(({ by }) => by === id));
   const [last, others] = [attacks.filter(isLast), attacks.filter((one) => !isLast(one))];
   expect(await attackServices([], others)).toEqual([]);
@@ -53,17 +53,17 @@ test.for(SERVICE_MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
   },
 );
 
-test('no protection goes unmissed, and every attempt has been seen to succeed or cannot', () => {
+test('every protection is missed by an attempt, and every attempt succeeds once or cannot', () => {
   expect([...unnoticed]).toEqual([]);
   const seen = SERVICE_MUTANTS.map(({ by }) => by);
   const own = ALL_SERVICE_ATTACKS.filter(({ id, references }) => id !== `service-${references[0]}`);
   expect(own.map(({ id }) => id).filter((id) => !seen.includes(id))).toEqual(Object.keys(NEVER));
 });
 
-/** It ends the service. */
+/** Attempts that end the service. */
 const isLast = ({ id }: Attack): boolean => ['service-memory', 'service-disk'].includes(id);
 
-/** The task is ended together with its service, and may not have the time to say what it heard of it. */
+/** The task ends with its service, sometimes before it can report the service's answer. */
 function isEnded(error: unknown): string[] {
   if (
     error instanceof AgsError &&
@@ -75,7 +75,7 @@ function isEnded(error: unknown): string[] {
 
 let runs = 0;
 
-/** What succeeds of these attempts, in a task of their own, after another task. */
+/** The attempts that succeed, run in a task of their own, after another task. */
 async function attackServices(pieces: readonly Piece[], attacks: readonly Attack[]): Promise<string[]> {
   const { tryInside } = await sourceWith(pieces, scratch)(() => import('../../../src/attack/inside.ts'));
   const before = attacks.some(({ id }) => id === 'service-of-another-task') ? [LEAVE] : [];

@@ -1,9 +1,9 @@
-// test/attacks/mutation/road-mutants.ts: the protections of the road that an agent's work comes out by, and of what makes a sandbox, what the source is
-// without each of them, and which attempt should miss it: of the table of attacks, or of road-parts-*.ts and sandbox-parts.ts.
+// test/attacks/mutation/pipeline-mutants.ts: the protections of the pipeline that brings out an agent's work, and of sandbox setup: each row
+// removes one, and names the attempts that must notice: of the table of attacks, or of pipeline-parts-*.ts and sandbox-parts.ts.
 import type { Piece } from './mutated-source.ts';
 import { mutantsOf } from './parts.ts';
-import type { FILE_PARTS } from './road-parts-files.ts';
-import type { GIT_PARTS } from './road-parts-git.ts';
+import type { FILE_PARTS } from './pipeline-parts-files.ts';
+import type { GIT_PARTS } from './pipeline-parts-git.ts';
 import type { SANDBOX_PARTS } from './sandbox-parts.ts';
 
 const { one, off } = mutantsOf<keyof typeof FILE_PARTS | keyof typeof GIT_PARTS | keyof typeof SANDBOX_PARTS>();
@@ -15,15 +15,15 @@ const NOFOLLOW: Piece = [
   'const PIN = O_PATH | O_DIRECTORY;',
 ];
 
-/** Behind the options of a command: nobody's settings are read. */
+/** Backs up the options of a command: git reads no settings of the user. */
 const ANY_HOME: readonly Piece[] = [
   ['git/host-git.ts', "HOME: '/nonexistent'", "HOME: process.env['HOME'] ?? ''"],
   ['git/host-git.ts', "GIT_CONFIG_GLOBAL: '/dev/null',\n", ''],
 ];
 
-// One line for each, however long: it is read as a table.
+// One row for each mutant, as a table.
 // oxfmt-ignore
-export const ROAD_PART_MUTANTS = [
+export const PIPELINE_PART_MUTANTS = [
   one('names', 'no name is empty, and no path absolute', ['review/names.ts', "if (path === '') return …; if (path.startsWith('/')) return …;", ''], ['review/names.ts', "if (name === '') return …;", '']),
   off('names', 'review/names.ts', 'no NUL in a name', "if (path.includes('\\0')) return …;"),
   off('names', 'review/names.ts', 'names are text', 'if (/\\p{Cs}/u.test(path)) return …;'),
@@ -33,9 +33,9 @@ export const ROAD_PART_MUTANTS = [
   off('names', 'review/names.ts', 'a backslash separates', "name.split('\\\\')", '[name]'),
   off('names', 'review/names.ts', 'nothing passes for .git', '/^(?:\\.git|git~\\d+)$/', '/^\\.git$/'),
   off('names', 'review/names.ts', 'letters of any case', 'return name.toLowerCase();', 'return name;'),
-  off('names', 'review/names.ts', 'signs that nobody sees', ".replace(/[\\p{Cf}\\p{Default_Ignorable_Code_Point}]/gu, '')"),
+  off('names', 'review/names.ts', 'invisible characters', ".replace(/[\\p{Cf}\\p{Default_Ignorable_Code_Point}]/gu, '')"),
   off('names', 'review/names.ts', 'letters of several forms', '.toUpperCase()'),
-  one('names', 'signs that mean another', ['review/names.ts', "const folded = name\n    .normalize('NFKC')", 'const folded = name'], ['review/names.ts', ".toLowerCase()\n    .normalize('NFKC');", '.toLowerCase();']),
+  one('names', 'characters that stand for another', ['review/names.ts', "const folded = name\n    .normalize('NFKC')", 'const folded = name'], ['review/names.ts', ".toLowerCase()\n    .normalize('NFKC');", '.toLowerCase();']),
   off('names', 'review/names.ts', 'streams', ".replace(/(?<=.):.*$/s, '')"),
   off('names', 'review/names.ts', 'dots and blanks at the end', ".replace(/[. ]+$/, '')"),
   off('words', 'lib/sanitize.ts', 'names are shown, not obeyed', 'return LINE_UNSAFE.test(text) ? text.replace(LINE_UNSAFE_ALL, escapeOf) : text;', 'return text;'),
@@ -60,8 +60,8 @@ export const ROAD_PART_MUTANTS = [
   off('upper', 'review/upper.ts', 'what its owner may not read is not listed', 'if (stats.isFile() && (mode & 0o400) === 0) {', 'if (mode < 0) {'),
   off('upper', 'review/upper.ts', 'what its owner may not enter is not listed', 'return mode !== undefined && (mode & 0o500n) === 0o500n;', 'return mode !== undefined;'),
   off('upper', 'review/upper.ts', 'modes are permissions', 'Number(stats.mode) & 0o777,', 'Number(stats.mode) & 0o7777,'),
-  off('upper', 'review/upper.ts', 'so many, and no more', 'if (listed.length > left) throw', 'if (listed.length < 0) throw'),
-  off('upper', 'review/upper.ts', 'so deep, and no deeper', 'if (from.depth > limits.depth) throw', 'if (from.depth < 0) throw'),
+  off('upper', 'review/upper.ts', 'a limit on entries', 'if (listed.length > left) throw', 'if (listed.length < 0) throw'),
+  off('upper', 'review/upper.ts', 'a limit on depth', 'if (from.depth > limits.depth) throw', 'if (from.depth < 0) throw'),
   one('upper', 'no link of the user is entered to delete', ['review/upper.ts', 'using lower = below?.isDirectory() ?', 'using lower = below ?'], NOFOLLOW),
   off('long paths', 'review/upper.ts', 'paths that can be opened', 'if (Buffer.byteLength(from.at) + 1 + longest > PATH_BYTES)', 'if (longest < 0)'),
   off('marks', 'review/opaque.ts', 'marks that are known', 'if (HARMLESS.test(attribute)) return false;', 'return false;'),
@@ -78,41 +78,41 @@ export const ROAD_PART_MUTANTS = [
   off('lanes', 'review/content-facts.ts', 'what cannot be read is not harmless', 'mediaRule(foldPath(path)).length > 0 ? look(unread) : host(unread)', 'mediaRule(foldPath(path)).length >= 0 ? look(unread) : host(unread)'),
   off('lanes', 'review/content-facts.ts', 'scripts are pointed out', 'return []; return [host(…)]; }', 'return []; return []; }'),
   off('lanes', 'review/fact.ts', 'the most serious fact decides', 'RANK[a.level] - RANK[b.level]', 'RANK[b.level] - RANK[a.level]'),
-  off('selection', 'review/selection.ts', 'a conflict is never taken', "change.conflict !== 'conflicts' && ", ''),
+  off('selection', 'review/selection.ts', 'a conflict is never accepted', "change.conflict !== 'conflicts' && ", ''),
   off('selection', 'review/selection.ts', 'files that run later are named one by one', "(change.lane === 'inert' || named)", 'true'),
   off('index', 'results/agent-index.ts', 'no repository in the repository', "refused.add(textOf(path), was?.mode === GITLINK ? SUBMODULE : REPOSITORY);\n    } else if", "set.delete(path);\n    } else if"),
   off('index', 'results/agent-index.ts', 'no name that is no text', "if (!isUtf8(Buffer.from(path, 'latin1'))) return …;"),
   off('index', 'results/agent-index.ts', 'no name that passes for .git', 'return inspectName(text).refuse ?? (', 'return ('),
   off('index', 'results/agent-index.ts', 'no notes of an agent', 'isScratch(text) ? SCRATCH : null', 'null'),
   off('index', 'results/agent-index.ts', 'nothing of a submodule', 'submodule === undefined ? problemOf(path, isScratch) : SUBMODULE', 'problemOf(path, isScratch)'),
-  off('texts', 'git/commit-text.ts', 'texts of commits that nobody obeys', 'if (/[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]/.test(text)) return null;'),
+  off('texts', 'git/commit-text.ts', 'no control characters in commit messages', 'if (/[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]/.test(text)) return null;'),
   off('texts', 'git/commit-text.ts', 'commits are text, with an end', 'if (!isUtf8(bytes) || bytes.length > 256 * 1024) return null;'),
   off('texts', 'git/commit-text.ts', 'headers that are known', ')\\n$', ')\\n'),
-  off('texts', 'git/commit-text.ts', 'what we say nobody else says', '.filter((line) => !/^ags-(goal|task|run|agent):/i.test(line))'),
-  off('texts', 'git/commit-text.ts', 'texts of ours that nobody obeys', '.replaceAll(/[^\\P{Cc}\\n\\t]|[\\p{Cs}]/gu, \'\')'),
+  off('texts', 'git/commit-text.ts', 'ags alone writes the trailers of ags', '.filter((line) => !/^ags-(goal|task|run|agent):/i.test(line))'),
+  off('texts', 'git/commit-text.ts', 'no control characters in messages of ags', '.replaceAll(/[^\\P{Cc}\\n\\t]|[\\p{Cs}]/gu, \'\')'),
   off('texts', 'git/commit-text.ts', 'one line is one line', ".replaceAll(/[\\p{Cc}\\p{Zl}\\p{Zp}]+/gu, ' ')"),
   off('texts', 'git/commit-text.ts', 'a line has no unseen signs', ".replaceAll(/[\\p{Cf}\\p{Cs}]/gu, '')"),
   off('history', 'git/brought.ts', 'history builds on the base', 'if (!(await isAncestor(staging, base, tip, limits)))', "if (base === '')"),
-  off('history', 'git/brought.ts', 'so many commits, and no more', ' || ids.length > limits.commits)', ')'),
+  off('history', 'git/brought.ts', 'a limit on commits', ' || ids.length > limits.commits)', ')'),
   off('history', 'git/brought.ts', 'commits are ordinary ones', 'if (parts === null) return no(…);'),
   off('history', 'git/brought.ts', 'no commit ever had a wrong file', ' || wrong(path, mode))', ')'),
   off('history', 'git/brought.ts', 'no commit ever had a name that is no text', 'path === null || wrong(path, mode)', "wrong(path ?? '', mode)"),
   off('whole', 'git/brought.ts', 'nothing is missing', 'if (listed.exitCode !== 0) throw', 'if (listed.exitCode === 124) throw'),
-  off('whole', 'git/brought.ts', 'so many objects, and no more', 'if (ids.length > limits.objects) throw', 'if (ids.length < 0) throw'),
+  off('whole', 'git/brought.ts', 'a limit on objects', 'if (ids.length > limits.objects) throw', 'if (ids.length < 0) throw'),
   off('whole', 'git/brought.ts', 'files have an end', 'if (bytes.some((size) => size > limits.fileBytes))', 'if (bytes.length < 0)'),
   off('whole', 'git/brought.ts', 'all together has an end', '> limits.totalBytes)', '< 0)'),
   off('whole', 'git/brought.ts', 'little memory', "'prlimit', `--data=${limits.memoryBytes}`, '--', 'git'", "'git'"),
   off('whole', 'git/brought.ts', 'a deadline', 'timeoutMs: limits.timeoutMs,\n    ...(input', '...(input'),
   off('packs', 'git/staging.ts', 'objects are checked', "'--strict', "),
-  off('packs', 'git/staging.ts', 'so many bytes, and no more', ', `--max-input-size=${maxBytes}`'),
-  off('packs', 'git/staging.ts', 'so many objects in a pack', 'if (head.readUInt32BE(8) > most) onMore();'),
+  off('packs', 'git/staging.ts', 'a limit on bytes', ', `--max-input-size=${maxBytes}`'),
+  off('packs', 'git/staging.ts', 'a limit on objects in a pack', 'if (head.readUInt32BE(8) > most) onMore();'),
   off('packs', 'git/staging.ts', 'little memory for a pack', "spawn('prlimit', [`--data=${MEMORY_BYTES}`, '--', ...index]", "spawn('env', index"),
   off('packs', 'git/staging.ts', 'a pack that is refused leaves nothing', 'if (!before.has(name)) rmSync(', "if (name === '') rmSync("),
   off('answers', 'results/compare-names.ts', 'what was asked for, and nothing else', 'if (wanted.filter(isWanted).length !== found.size)', 'if (found.size === 0)'),
   off('answers', 'results/compare-names.ts', 'of the kind that was seen', "(type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode))", 'type.length > 0'),
   off('answers', 'results/compare-names.ts', 'of the size that was seen', 'taken.bytes === bytes &&', ''),
   off('differences', 'git/staging.ts', 'everything is shown as text', "'--text',\n"),
-  one('strangers', 'settings of nobody are read', ...ANY_HOME),
+  one('strangers', 'no settings of the user are read', ...ANY_HOME),
   one('differences', 'nothing but git compares', ['git/staging.ts', "'--no-ext-diff',\n    '--no-textconv',\n    '--text',", "'--text',"], ...ANY_HOME),
   one('differences', 'no colours', ['git/staging.ts', "'--no-color',\n", ''], ...ANY_HOME),
   off('paths', 'git/host-tree.ts', 'a name ends no command', ".replaceAll('\\n', '\\\\n')"),
@@ -146,24 +146,24 @@ export const ROAD_PART_MUTANTS = [
   off('settings of the machine', ETC, 'no copy of /etc is changed in place', "mkdtempSync(join(input.cacheDir, 'etc-'))", "mkdirSync(join(input.cacheDir, 'etc-x'), { recursive: true }) ?? join(input.cacheDir, 'etc-x')"),
   off('settings of the machine', ETC, 'nothing is written through a link of /etc', '  for (const [name, content] of', '  for (const name of input.list(input.patterns)) copy(join(etcDir, name), join(directory, name), seen);\n  for (const [name, content] of'),
   off('settings of the machine', ETC, 'names of our own stay', ' || (there !== undefined && !(there.isDirectory() && stat.isDirectory()))'),
-  off('listeners', 'sandbox/native/launch.ts', 'no door can be taken over', "if (protocol === 'udp' && port >= 1024)", "if (protocol === 'udp' && port < 0)"),
+  off('listeners', 'sandbox/native/launch.ts', 'no program inside can replace a listener', "if (protocol === 'udp' && port >= 1024)", "if (protocol === 'udp' && port < 0)"),
 ];
 
-/** In place of an attempt: nothing at all of what the agent did can be had any more. */
+/** In place of an attempt: none of the agent's work comes out any more. */
 export const NOTHING_COMES = '(nothing comes out)';
 
-export interface RoadMutant {
+export interface PipelineMutant {
   readonly name: string;
-  /** Those that should notice. */
+  /** The attempts that must notice. */
   readonly attacks: readonly string[];
-  /** Several where they stand behind each other. */
+  /** Several if one backs another up. */
   readonly pieces: readonly Piece[];
 }
 
-/** Those of one group are taken out together, to take the road less often: attempts that notice one have nothing to do with the others. */
-// One line for each, however long: it is read as a table.
+/** The mutants of a group share one run of the pipeline: none affects the attempts of another. */
+// One row for each mutant, as a table.
 // oxfmt-ignore
-export const ROAD_GROUPS: readonly (readonly RoadMutant[])[] = [
+export const PIPELINE_GROUPS: readonly (readonly PipelineMutant[])[] = [
   [
     { name: 'files that run later are named one by one', attacks: ['merge-links-out', 'merge-runs-later', 'merge-agent-settings'], pieces: [['review/selection.ts', "(change.lane === 'inert' || named)", 'true']] },
     { name: 'names are shown, not obeyed', attacks: ['merge-terminal-names'], pieces: [['lib/sanitize.ts', 'return LINE_UNSAFE.test(text) ? text.replace(LINE_UNSAFE_ALL, escapeOf) : text;', 'return text;']] },
@@ -173,7 +173,7 @@ export const ROAD_GROUPS: readonly (readonly RoadMutant[])[] = [
   [
     { name: 'work in progress is not written over', attacks: ['merge-unfinished-work'], pieces: [['results/move-files.ts', 'if (dirty.length > 0)', 'if (dirty.length > 1e9)']] },
     { name: 'no object stands for another', attacks: ['git-replaced-objects'], pieces: [['results/agent-tree.ts', "GIT_NO_REPLACE_OBJECTS: '1',", '']] },
-    { name: 'no history with a file that is never taken', attacks: ['git-nested-repository'], pieces: [['results/agent-tree.ts', '!/^(100644|100755|120000)$/.test(mode)', "mode === ''"]] },
+    { name: 'no history with a file that may not come out', attacks: ['git-nested-repository'], pieces: [['results/agent-tree.ts', '!/^(100644|100755|120000)$/.test(mode)', "mode === ''"]] },
   ],
   [
     { name: 'objects are checked, and the names in them', attacks: ['git-tree-names'], pieces: [['git/staging.ts', "'index-pack', '--strict',", "'index-pack',"], ['git/brought.ts', 'path === null || wrong(path, mode)', 'wrong === null']] },

@@ -1,6 +1,6 @@
-// test/attacks/mutation/road-walker.mjs: the commands of the road, one after the other, in one process: starting one for each costs more than what
-// they do. A line in is the arguments as JSON, and a line out what came of them. "bring-out" is what ends the run of an agent.
-// The first argument is the build that it takes them from.
+// test/attacks/mutation/pipeline-worker.mjs: runs the commands of the pipeline in one process, because a process for each costs more than
+// the commands. It reads arguments as JSON, one line each, and answers with a line of JSON. "bring-out" does what the end of a run does.
+// Its first argument is the directory of the build.
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 

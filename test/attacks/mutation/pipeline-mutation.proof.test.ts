@@ -1,6 +1,6 @@
-// test/attacks/mutation/road-mutation.proof.test.ts: takes each protection out of the road that an agent's work comes out by, one at a time, and shows that
-// an attempt of the table then succeeds: with the real commands, from a copy of the build in which one piece is replaced. The agents work
-// once; what they left is taken again by each mutant. Protections of single parts are in road-parts-mutation.proof.test.ts.
+// test/attacks/mutation/pipeline-mutation.proof.test.ts: removes one protection of the pipeline that brings out an agent's work at a time, and
+// shows that an attempt of the table then succeeds: with the real commands, from a copy of the build with one replaced piece. The agents
+// work once; every mutant brings out the same work. pipeline-parts-mutation.proof.test.ts covers single parts.
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,31 +17,32 @@ import { leaveWork, lookAndMerge, ownState, type Road, type RunAgs } from '../..
 import { openStage, type AttackedProject } from '../../../src/attack/attacked-project.ts';
 import { CALLERS, createMachine, type Machine } from '../../harness.ts';
 import { SOURCE } from './mutated-source.ts';
-import { NOTHING_COMES, ROAD_GROUPS, type RoadMutant } from './road-mutants.ts';
+import { NOTHING_COMES, PIPELINE_GROUPS, type PipelineMutant } from './pipeline-mutants.ts';
 
 const REPO = fileURLToPath(new URL('../../..', import.meta.url));
 const TOGETHER: readonly GitAttack[] = [...GIT_ATTACKS, ...MERGE_ATTACKS, ...AGENT_ATTACKS];
-const APART: readonly GitAttack[] = LONE_ATTACKS.filter(({ id }) => id === 'git-tree-names');
+const LONE: readonly GitAttack[] = LONE_ATTACKS.filter(({ id }) => id === 'git-tree-names');
 
-/** Each of them was seen alone, and can be again. */
-const BUILDS = process.env['AGS_EACH_MUTANT'] === undefined ? ROAD_GROUPS : ROAD_GROUPS.flat().map((one) => [one]);
+/** AGS_EACH_MUTANT tries every mutant alone, in a build of its own. */
+const BUILDS =
+  process.env['AGS_EACH_MUTANT'] === undefined ? PIPELINE_GROUPS : PIPELINE_GROUPS.flat().map((one) => [one]);
 
 let machine: Machine;
 let stage: AttackedProject;
 let scratch: string;
 let together: Work;
-let apart: Work;
+let lone: Work;
 const unnoticed: string[] = [];
 
 beforeAll(async () => {
   machine = createMachine(CALLERS[0] ?? 'user');
-  scratch = mkdtempSync(join(tmpdir(), 'ags-road-mutant-'));
+  scratch = mkdtempSync(join(tmpdir(), 'ags-pipeline-mutant-'));
   const context = makeHostContext({ ...machine.env });
   stage = await openStage(
     { ...context, cwd: machine.project, self: [process.execPath, join(REPO, 'bin/ags.cjs')] },
     {},
   );
-  [together, apart] = await Promise.all([createWork(TOGETHER, 'together'), createWork(APART, 'apart')]);
+  [together, lone] = await Promise.all([createWork(TOGETHER, 'together'), createWork(LONE, 'lone')]);
 }, 120_000);
 afterAll(async () => {
   await stage[Symbol.asyncDispose]();
@@ -49,12 +50,12 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-test('the road as it is stands', async () => {
+test('the unchanged pipeline stops every attempt', async () => {
   const build = join(REPO, 'dist');
-  expect([...(await walk(together, TOGETHER, build)), ...(await walk(apart, APART, build))]).toEqual([]);
+  expect([...(await bringOut(together, TOGETHER, build)), ...(await bringOut(lone, LONE, build))]).toEqual([]);
 });
 
-test('the traps are real: where git is run over what the agent left, they are sprung', () => {
+test("the traps are real: plain git over the agent's files springs them", () => {
   together.restore();
   const run = join(stage.context.stateDir, 'tasks/together/run');
   const copy = join(scratch, 'trap');
@@ -65,7 +66,7 @@ test('the traps are real: where git is run over what the agent left, they are sp
     try {
       execFileSync('git', ['-c', 'safe.directory=*', ...args], { cwd: copy, stdio: 'ignore', timeout: 20_000 });
     } catch {
-      // Programs that only leave a mark are no good filters.
+      // The planted programs are no working filters, so git may fail.
     }
   expect(readdirSync(together.road.ran)).toEqual(expect.arrayContaining(['fsmonitor', 'hook']));
 });
@@ -75,19 +76,19 @@ test.for(BUILDS.map((mutants) => [mutants.map(({ name }) => name).join('", "'), 
   { timeout: 120_000 },
   async ([, mutants]) => {
     const expected = mutants.flatMap(({ attacks }) => attacks);
-    const alone = APART.filter(({ id }) => expected.includes(id));
+    const alone = LONE.filter(({ id }) => expected.includes(id));
     const build = buildWith(mutants);
-    const found = alone.length > 0 ? await walk(apart, alone, build) : await walk(together, TOGETHER, build);
+    const found = alone.length > 0 ? await bringOut(lone, alone, build) : await bringOut(together, TOGETHER, build);
     for (const { name, attacks } of mutants) if (!attacks.every((id) => found.includes(id))) unnoticed.push(name);
     expect(found).toEqual(expect.arrayContaining(expected));
   },
 );
 
-test('no protection goes unmissed', () => {
+test('every protection is missed by an attempt', () => {
   expect(unnoticed).toEqual([]);
 });
 
-/** What an agent left, in its sandbox alone, as often as it is wanted. */
+/** The work of an agent, still in its sandbox; `restore` puts it back. */
 interface Work {
   readonly road: Road;
   restore(): void;
@@ -117,20 +118,20 @@ async function createWork(attacks: readonly GitAttack[], name: string): Promise<
   };
 }
 
-/** The attempts that succeed when this build takes the work. */
-async function walk(work: Work, attacks: readonly GitAttack[], build: string): Promise<string[]> {
+/** The attempts that succeed when this build brings the work out. */
+async function bringOut(work: Work, attacks: readonly GitAttack[], build: string): Promise<string[]> {
   work.restore();
   const before = await ownState(stage, work.road);
-  using walker = startWalker(work.road.project, build);
-  const brought = await walker.run(['bring-out', work.road.name]);
+  using worker = startWorker(work.road.project, build);
+  const brought = await worker.run(['bring-out', work.road.name]);
   const refused = brought.stdout.includes('What came out of the sandbox was refused');
   if (brought.exitCode !== 0 && !(refused && attacks.length === 1)) return [NOTHING_COMES];
-  const after = await lookAndMerge(stage, { ...work.road, before }, brought, attacks.length === 1, walker.run);
+  const after = await lookAndMerge(stage, { ...work.road, before }, brought, attacks.length === 1, worker.run);
   return attacks.filter((one) => one.judge(after).length > 0).map(({ id }) => id);
 }
 
-function startWalker(cwd: string, build: string): Disposable & { run: RunAgs } {
-  const script = fileURLToPath(new URL('road-walker.mjs', import.meta.url));
+function startWorker(cwd: string, build: string): Disposable & { run: RunAgs } {
+  const script = fileURLToPath(new URL('pipeline-worker.mjs', import.meta.url));
   const env = Object.fromEntries(Object.entries(stage.context.env).filter(([, value]) => value !== undefined));
   const child = spawn(process.execPath, [script, build], { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -146,7 +147,7 @@ function startWalker(cwd: string, build: string): Disposable & { run: RunAgs } {
   };
 }
 
-function buildWith(mutants: readonly RoadMutant[]): string {
+function buildWith(mutants: readonly PipelineMutant[]): string {
   const copy = mkdtempSync(join(scratch, 'build-'));
   const dist = join(copy, 'dist');
   cpSync(join(REPO, 'dist'), dist, { recursive: true, filter: (path) => !/\/dist\/(bundle|web)(\/|$)/.test(path) });

@@ -1,4 +1,4 @@
-// test/attacks/mutation/road-parts-files.ts: attempts against single parts of the road: those that read names, texts and files of an agent, and
+// test/attacks/mutation/pipeline-parts-files.ts: attempts against the parts of the pipeline that read names, texts and files of an agent, and
 // those that write into the user's tree. See parts.ts.
 import { execFileSync } from 'node:child_process';
 import {
@@ -47,7 +47,7 @@ const words: PartAttempt = async (use) => {
   ];
 };
 
-/** A directory with links that lead out of it, and what is outside. */
+/** A directory with links that lead out of it, and the directory that they lead to. */
 function linked(dir: string): { inside: string; outside: string } {
   const [inside, outside] = [join(dir, 'inside'), join(dir, 'outside')];
   for (const path of [inside, outside, join(outside, 'sub')]) mkdirSync(path);
@@ -121,7 +121,7 @@ const upper: PartAttempt = async (use, dir) => {
   symlinkSync('../outside', join(root, 'out'));
   for (const [path, mode] of Object.entries({ closed: 0o300, unreadable: 0o200, suid: 0o4755 }))
     chmodSync(join(root, path), mode);
-  // What the user has under a link is nothing that an agent can delete.
+  // The user's own directory under this name is a link: an agent cannot delete what it leads to.
   for (const path of [lower, join(dir, 'outside')]) mkdirSync(path);
   writeFileSync(join(dir, 'outside/mine'), 'x');
   symlinkSync('../outside', join(lower, 'linked'));
@@ -157,7 +157,7 @@ const longPaths: PartAttempt = async (use, dir) => {
   return found;
 };
 
-/** One member of an archive, with records before it. */
+/** A member of an archive, with extended headers before it. */
 function member(name: string, records: readonly string[] = [], type = '5'): Buffer[] {
   const header = (text: string, kind: string, bytes: number): Buffer => {
     const block = Buffer.alloc(512);

@@ -1,4 +1,4 @@
-// test/attacks/mutation/road-parts-git.ts: attempts against single parts of the road: those that start git. See parts.ts.
+// test/attacks/mutation/pipeline-parts-git.ts: attempts against the parts of the pipeline that start git. See parts.ts.
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
@@ -21,7 +21,7 @@ const on = (of: PackObject, parent: PackObject, message: string): PackObject => 
 });
 const next = on(top, root, 'next');
 
-/** Our own repository, with these objects in it. */
+/** A staging repository of ags with these objects in it. */
 async function stagingWith(use: Use, dir: string, objects: readonly PackObject[]): Promise<string> {
   const { createStaging } = await use(() => import('../../../src/git/staging/staging.ts'));
   const staging = join(dir, 'staging.git');
@@ -105,7 +105,7 @@ const whole: PartAttempt = async (use, dir) => {
     ...(await allowed('many objects', () => look(tip, { objects: 1 }))),
     ...(await allowed('as much memory as there is', () => look(tip, { memoryBytes: 2 ** 16 }))),
     ...(await allowed('as long as it takes', async () => {
-      // One git may be quicker.
+      // A single git may finish before the deadline.
       for (let n = 0; n < 20; n++) await look(tip, { timeoutMs: 1 });
     })),
   ];
@@ -137,7 +137,7 @@ const packs: PartAttempt = async (use, dir) => {
   ];
 };
 
-/** As a git that was taken over would answer. */
+/** Attempts by a git in a sandbox that answers as it likes. */
 const answers: PartAttempt = async (use, dir) => {
   const { leftOut } = await use(() => import('../../../src/results/compare-names.ts'));
   const more = tree([
@@ -158,7 +158,7 @@ const answers: PartAttempt = async (use, dir) => {
   ];
 };
 
-/** Settings of the user name a program and colours, and a file seems to be none that can be shown. */
+/** The user's settings name a program and colours, and the changed file looks binary. */
 const differences: PartAttempt = async (use, dir) => {
   const [staging, home] = [join(dir, 'staging.git'), join(dir, 'home')];
   mkdirSync(home);
@@ -296,7 +296,7 @@ const settings: PartAttempt = async (use, dir) => {
   return found.filter((key) => /hookspath|extraheader|sshcommand/i.test(key));
 };
 
-/** A repository that somebody else packed: whatever can name a program does. */
+/** A foreign repository in which everything that can name a program does. */
 function trapped(dir: string): string {
   const at = join(dir, 'trapped');
   const git = (...args: string[]): string => execFileSync('git', args, { cwd: at, encoding: 'utf8' }).trim();
@@ -327,7 +327,7 @@ const programs: PartAttempt = async (use, dir) => {
   await userGit(['cat-file', 'blob', 'ab'.repeat(20)], { cwd: at, home: dir });
   const text = await userGit(['cat-file', 'commit', id], { cwd: at, home: dir });
   await moveRef(gitDir, 'refs/heads/new', null, id, 'x');
-  // Somebody else has moved it meanwhile, and there is a tag of that name.
+  // The branch has moved meanwhile, and refs/tags exists.
   writeFileSync(join(gitDir, 'refs/heads/other'), `${id}\n`);
   mkdirSync(join(gitDir, 'refs/tags'), { recursive: true });
   const moved = await moveRef(gitDir, 'refs/heads/other', 'ab'.repeat(20), null, 'x').catch(() => null);

@@ -1,5 +1,5 @@
-// test/attacks/claims.test.ts: what `ags doctor --attack` may claim: of the outside when all have ended, and of those sandboxes alone that are made in
-// the same way as the one that was attacked.
+// test/attacks/claims.test.ts: the claims of `ags doctor --attack`: the host is judged when all attempts have ended, and a result holds
+// only for sandboxes made like the attacked one.
 // needs: sandbox
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { contextOf } from './own-context.ts';
 import { runInside } from './run-inside.ts';
 import { createVictims } from './victims.ts';
 
-test('what is touched by the last attempt that is still under way is seen', async () => {
+test('a file that the last running attempt touches is noticed', async () => {
   const touched: string[] = [];
   const slow = async (): Promise<{ attacks: []; said: string }> => {
     await sleep(20);
@@ -38,7 +38,7 @@ test('what is touched by the last attempt that is still under way is seen', asyn
   ]);
 });
 
-test('the key of a sandbox tells engines from each other, and what control groups hold', async () => {
+test('the key of a sandbox differs for each engine and each set of limits of control groups', async () => {
   using machine = createMachine(IS_ROOT ? 'root' : 'user');
   const context = contextOf(machine);
   const plan = await planRun(context, { backend: 'native' }, { live: false });
@@ -72,7 +72,7 @@ test('the key of a sandbox tells engines from each other, and what control group
       key(near, { kind: 'engine', holds: ['memory'] }),
       key(near, { kind: 'engine', holds: ['memory', 'pids'] }),
     ];
-    // It was started anew.
+    // The engine was started anew.
     utimesSync(socket, 2, 2);
     all.push(key(near));
     expect(new Set(all).size).toBe(all.length);
@@ -81,7 +81,7 @@ test('the key of a sandbox tells engines from each other, and what control group
   }
 });
 
-test('a home below /var/tmp, which is a link inside, is not taken for a mount of somebody else', async () => {
+test('a home below /var/tmp, which is a link inside, is not mistaken for a foreign mount', async () => {
   using machine = createMachine(IS_ROOT ? 'root' : 'user', { disk: '/var/tmp' });
   await using victims = await createVictims(machine);
   const attack = FILE_ATTACKS.find(({ id }) => id === 'fs-writable-mounts') as Attack;

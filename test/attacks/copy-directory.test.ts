@@ -1,8 +1,8 @@
-// test/attacks/copy-directory.test.ts: an agent in a copy of the project cannot keep its work from being taken by putting a directory where a file was.
+// test/attacks/copy-directory.test.ts: in a copy of the project, a directory in place of a file does not hide an agent's work.
 import { expect, test } from 'vitest';
 import { planIndex } from '../../src/results/agent-index.ts';
 
-test('A106: where a link was and a directory is now, the link is gone and what is below it is taken', () => {
+test('A106: a directory in place of a link removes the link, and its files come out', () => {
   const tip = new Map(['a.txt', 'lnk', 'lib'].map((path) => [path, { mode: modeOf(path), oid: '1'.repeat(40) }]));
   const { set, add } = planIndex({
     hidden: [],

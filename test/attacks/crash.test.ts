@@ -1,5 +1,5 @@
-// test/attacks/crash.test.ts: what crashes inside is nothing for a program of the host, which the kernel would start as root.
-// The setting is the machine's: it is set for the time of the test, to a program that only counts.
+// test/attacks/crash.test.ts: a crash inside starts no crash handler on the host, which the kernel would run as root.
+// The setting belongs to the machine: the test points it to a program that only counts.
 // needs: sandbox
 import { spawnSync } from 'node:child_process';
 import {
@@ -25,7 +25,7 @@ let dir: string;
 let before: string;
 beforeAll(() => {
   if (!mayBeSet()) return;
-  // Not in /tmp: the kernel looks for it in its own view of the files.
+  // Not in /tmp: the kernel looks for the handler in its own mount namespace.
   dir = mkdtempSync('/var/tmp/ags-crash-');
   before = readFileSync(PATTERN, 'utf8');
   writeFileSync(join(dir, 'handler'), `#!/bin/sh\necho "$1" >> ${dir}/handled\ncat > /dev/null\n`);
@@ -51,7 +51,7 @@ test.runIf(mayBeSet()).each(CALLERS)('as %s: a crash inside starts nothing outsi
   const name = `crash-${caller}`;
   const crash = `cp /bin/sh /tmp/${name} && exec /tmp/${name} -c '${CRASH}'`;
   expect((await machine.ags(['exec', '--', 'sh', '-c', crash])).code).toBe(128 + 11);
-  // Outside, with the limit that was thought to be enough, it is started: whatever came before it has come by then.
+  // On the host, the same limit starts the handler: once it has run, every earlier crash has been handled too.
   const outside = `outside-${caller}`;
   spawnSync('sh', ['-c', `cp /bin/sh ${dir}/${outside} && exec ${dir}/${outside} -c 'ulimit -c 0; kill -SEGV $$'`]);
   await until(() => handled(outside).length === 1);

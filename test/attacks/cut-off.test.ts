@@ -1,5 +1,5 @@
-// test/attacks/cut-off.test.ts: an attempt that did not come to its end has shown nothing, wherever it was cut off: the real runner of the
-// attempts, the real program of the service, and containers of an engine that says what a real one would.
+// test/attacks/cut-off.test.ts: an attempt that did not reach its end proves nothing, wherever it was cut off. The runner of the attempts and
+// the program of the service are real; the engine is a stand-in.
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/b
 import { fromContainer } from '../../src/attack/table/engine.ts';
 import { fromService, SPY, SPY_PROGRAM } from '../../src/attack/table/services.ts';
 
-/** What comes before the end is a listed answer in all of them. */
+/** Each says an expected answer before its end. */
 const ATTEMPTS = {
   'comes to its end': "line('refused')",
   'comes to its end after more than a few lines': "line('refused', $_) for 1 .. 2000",
@@ -40,7 +40,7 @@ const HERE: Readonly<Record<Name, readonly string[]>> = {
   'has a child that ends with a status': ['child = ended with status 3'],
   'becomes another program': ['the attempt = was cut off'],
 };
-/** What a status was is not known there. */
+/** A service cannot tell the status of a program. */
 const IN_SERVICE = Object.fromEntries(
   Object.entries(HERE).map(([name, found]) => [
     name,
@@ -50,12 +50,12 @@ const IN_SERVICE = Object.fromEntries(
   ]),
 );
 
-test('in the sandbox itself', async () => {
+test('in the sandbox, an attempt counts only if it reaches its end', async () => {
   expect(await judged(ATTEMPTS)).toEqual(HERE);
 });
 
-test('in a service, also if it hangs there', async () => {
-  // Another port: whoever else tests here may have one as well.
+test('in a service, an attempt counts only if it reaches its end, also if it hangs', async () => {
+  // A random port, because other tests may use the usual one.
   const port = String(20_000 + (process.pid % 10_000));
   const at = (text: string): string => text.replaceAll(String(SPY.port), port);
   const spy = spawn('perl', ['-e', at(SPY_PROGRAM).replace(String(SPY.undeclared), '0').replace('alarm 7', 'alarm 4')]);
@@ -70,7 +70,7 @@ test('in a service, also if it hangs there', async () => {
 });
 
 let engine: Server;
-/** Of the container that is asked for next. */
+/** The answer of the next container. */
 let container = { said: '', status: 0 };
 beforeAll(async () => {
   engine = createServer((request, response) => {
@@ -104,14 +104,14 @@ test.for([
     { said: 'refused\n', ends: true, status: 1 },
     ['the container = ended with status 1'],
   ],
-] as const)('in a container %s', async ([, { said, ends, status }, found]) => {
+] as const)('an attempt in a container %s is judged by its end', async ([, { said, ends, status }, found]) => {
   container = { said: `${said}${ends ? '\nthe attempt has come to its end\n' : ''}`, status };
   const { port } = engine.address() as AddressInfo;
   const asked = fromContainer('', "line('refused')").replace('2375', String(port));
   expect(await judged({ asked })).toEqual({ asked: found });
 });
 
-/** What counts as a breach of each, by its name. */
+/** The breaches of each program, by its name. */
 async function judged(programs: Readonly<Record<string, string>>): Promise<Record<string, string[]>> {
   const attacks = Object.entries(programs).map(([id, perl]): Attack => ({
     id,

@@ -1,9 +1,9 @@
-// test/attacks/docker.full.test.ts: the same attempts from inside a container, whose user may use the engine: the sandbox may not.
+// test/attacks/docker.full.test.ts: the attempts from inside a Docker container, started by a user who may use the engine.
 import { test } from 'vitest';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { insideAttacks } from './inside.ts';
 
-// Inside, /var/tmp is /tmp: paths would have two names.
+// /var/tmp is /tmp inside, so paths there would have two names.
 const PLACE = '/var/lib';
 
 if (HAS_ENGINE)

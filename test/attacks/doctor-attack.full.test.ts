@@ -1,5 +1,5 @@
-// test/attacks/doctor-attack.full.test.ts: `ags doctor --attack` as a user runs it: everything of the table is tried and stands, the result is
-// kept and shown on tasks like it, and what is missing is a failure, not a pass.
+// test/attacks/doctor-attack.full.test.ts: `ags doctor --attack` as a user runs it: every attempt of the table is made and stopped, and the
+// result is kept and shown on tasks like it. A missing backend is a failure, not a pass.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ function configure(machine: Machine, text: string): void {
   giveTo(machine.home, machine.uid);
 }
 
-test('the table has more than 120 attempts, each with a name of its own, a place and a reference', () => {
+test('the table has more than 120 attempts, each with its own name, an area and a reference', () => {
   expect(ATTACKS.length).toBeGreaterThan(120);
   expect(new Set(ATTACKS.map(({ id }) => id)).size).toBe(ATTACKS.length);
   expect(
@@ -33,7 +33,7 @@ test('the table has more than 120 attempts, each with a name of its own, a place
   expect(ATTACKS.filter(({ references }) => references.length === 0).map(({ id }) => id)).toEqual([]);
 });
 
-/** The last of the callers has configured something that shows more than it should; the others have a service. */
+/** The last caller's configuration opens more than it should; the other callers have a service. */
 const OPENED = 'reveal: [.env]\n';
 const SERVED = `services: { own: { run: ${JSON.stringify(['perl', '-e', SPY_PROGRAM])}, ports: [4848] } }\n`;
 
@@ -53,7 +53,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   }, 300_000);
   afterAll(() => machine[Symbol.dispose]());
 
-  test('every attempt is made, and is stopped or limited, but for what the configuration opens', () => {
+  test('every attempt is made, and is stopped or limited, unless the configuration opens a way', () => {
     expect(through(found)).toEqual(
       opened
         ? ['fs-project-secrets: .env = exists', expect.stringMatching(/^cred-search: \S+\/project\/\.env = found$/)]
@@ -69,7 +69,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(found.notAttacked).toEqual(opened ? [] : ['services (ours in their place)']);
   });
 
-  test('nothing is left of it, and nothing was planted', () => {
+  test('nothing is left behind or planted', () => {
     expect(readdirSync(machine.home).filter((name) => !['.cache', '.config', '.local', 'code'].includes(name))).toEqual(
       [],
     );
@@ -78,7 +78,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect([machine.git('status', '--porcelain'), machine.tasks()]).toEqual(['', []]);
   });
 
-  test('what was found is shown on tasks whose sandbox is made in the same way, and on no others', async () => {
+  test('the result is shown on tasks whose sandbox is made in the same way, and on no others', async () => {
     const of = found.attacks.filter(({ verdict }) => verdict !== 'not applicable').length;
     const held = of - through(found).length;
     await machine.ags(['exec', '--name', 'same', '--backend', 'native', '--review', 'later', '--', 'touch', 'x']);
@@ -94,9 +94,9 @@ describe.each(CALLERS)('as %s', (caller) => {
 });
 
 test.runIf(HAS_ENGINE)(
-  'in containers, with an engine inside and without a network: what needs one does not apply, and says why',
+  'in containers, with nested Docker and without a network: attempts that need a network do not apply, with the reason',
   async () => {
-    // Inside, /var/tmp is /tmp: paths would have two names.
+    // /var/tmp is /tmp inside, so paths there would have two names.
     using machine = createMachine(IS_ROOT ? 'root' : 'user', { disk: '/var/lib' });
     configure(machine, 'network: { mode: off }\ndocker: true\n');
     const run = await machine.ags(['doctor', '--attack', '--backend', 'docker', '--json'], PATIENCE);
@@ -114,7 +114,7 @@ test.runIf(HAS_ENGINE)(
   300_000,
 );
 
-test('a backend that is not there is a failure, with what to do, and no result is kept', async () => {
+test('a missing backend is a failure with a hint, and no result is kept', async () => {
   using machine = createMachine(ONE);
   const run = await machine.ags(['doctor', '--attack', '--backend', 'docker'], {
     env: { DOCKER_HOST: 'unix:///nonexistent.sock' },
@@ -126,7 +126,7 @@ test('a backend that is not there is a failure, with what to do, and no result i
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--backend goes with --attack')]);
 });
 
-test('what a killed one leaves in the home is removed by ags cleanup, and that of a living one is not', async () => {
+test('ags cleanup removes what a killed run left in the home, but nothing of a living one', async () => {
   using machine = createMachine(ONE);
   const [dead, alive] = ['.ags-attack-4194305-dead00', `.ags-attack-${process.pid}-alive0`];
   for (const name of [dead, alive]) mkdirSync(join(machine.home, name, 'project'), { recursive: true });

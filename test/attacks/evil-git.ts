@@ -1,4 +1,4 @@
-// test/attacks/evil-git.ts: git settings and hooks as somebody would plant them who wants a program to be run.
+// test/attacks/evil-git.ts: git settings and hooks as an attacker would plant them to run a program.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ export const HOOKS =
     ' ',
   );
 
-/** Everything in git's settings that names a program, each leaving its own mark. */
+/** Every git setting that names a program; each program leaves its own mark. */
 export function evilSettings(ran: string): string {
   const touch = (name: string): string => `"touch ${ran}/${name} #"`;
   return `

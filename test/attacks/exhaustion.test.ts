@@ -1,5 +1,5 @@
-// test/attacks/exhaustion.test.ts: a sandbox that takes all it can get. Each has small limits, so that a missing one shows
-// without hurting the machine.
+// test/attacks/exhaustion.test.ts: a sandbox takes all it can get. Each has small limits, so that a missing limit shows without hurting the
+// machine.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, statSync } from 'node:fs';
@@ -23,10 +23,10 @@ const SMALL = [
   '--limit',
   'disk=50m',
 ];
-// Where files are in memory, what fills the disk is counted as memory too: it must not be that limit which ends it.
+// Where files are in memory, a full disk counts as memory too; the memory limit must not end it first.
 const SMALL_DISK = [...SMALL, '--limit', 'memory=1g'];
 
-// At once, because most of the time is spent in waiting for a limit.
+// Concurrent, because most of the time is spent waiting for a limit.
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
   test('A145: a fork bomb stops at the limit of processes', async () => {
     using machine = createMachine(caller);
@@ -37,7 +37,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(Number(run.stdout)).toBeLessThan(100);
   });
 
-  test('A145: a fork bomb that never ends is ended, with all it made', async () => {
+  test('A145: an endless fork bomb is ended, with every process that it started', async () => {
     using machine = createMachine(caller);
     const word = `bomb${Date.now()}${caller}`;
     const run = await machine.ags([
@@ -68,7 +68,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
       'shared memory that no process has mapped',
       'for (1 .. 12) { my $id = shmget(0, 50 << 20, 01600) // die "shmget: $!"; shmwrite($id, "a" x (50 << 20), 0, 50 << 20) or die "shmwrite: $!" } sleep 40; print "got it\\n"',
     ],
-  ] as const)('A146: memory beyond the limit is not to be had by %s', async ([, program]) => {
+  ] as const)('A146: memory stays within its limit for %s', async ([, program]) => {
     using machine = createMachine(caller);
     const run = await machine.ags(['exec', ...SMALL, '--', 'perl', '-e', program]);
     expect(run.stdout).not.toContain('got it');
@@ -88,7 +88,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(run.stderr).toContain('limits.disk');
   });
 
-  test('A147: what others write is not charged to a sandbox that has closed a directory, or made many in each other', async () => {
+  test('A147: a sandbox with a closed or a deep directory is not charged for what others write', async () => {
     using machine = createMachine(caller);
     const program = `$| = 1; mkdir 'closed'; open my $f, '>', 'closed/f'; print $f 'x'; close $f; chmod 0300, 'closed'; for (1 .. 250) { mkdir 'd'; chdir 'd' } print "ready\\n"; <STDIN>; print "still here\\n"`;
     const child = machine.start(['exec', ...SMALL_DISK, '--', 'perl', '-e', program]);
@@ -114,7 +114,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 
   test('A147: the disk cannot be filled with deleted files of which a page is mapped', async () => {
-    // On a disk on which few others write and delete: without root, it is charged for what that has lost.
+    // On a disk that few others write to: without root, a sandbox is charged for what its disk loses.
     using machine = createMachine(caller, { disk: true });
     const fill = `my $n = \`uname -m\` =~ /aarch64/ ? 222 : 9; for (1 .. 200) { open my $f, '+>', 'fill'; syswrite $f, 'a' x (5 << 20); syscall($n, 0, 4096, 3, 1, fileno $f, 0) > 0 or die "mmap: $!"; unlink 'fill'; close $f; select undef, undef, undef, 0.1 } sleep 40; print "got it\\n"`;
     const run = await machine.ags(['exec', ...SMALL_DISK, '--', 'perl', '-e', fill]);
@@ -122,7 +122,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(run.stderr).toContain('limits.disk');
   });
 
-  test('A147: one file, and temporary files, end at their limits', async () => {
+  test('A147: single files and temporary files end at their limits', async () => {
     using machine = createMachine(caller);
     const program = `$SIG{XFSZ} = 'IGNORE'; sub fill { my ($path) = @_; open my $f, '>', $path; my $n = 0; while (my $w = syswrite $f, 'a' x (1 << 20)) { $n += $w } printf "%s %d %s\\n", $path, $n >> 20, $!{EFBIG} ? 'EFBIG' : $!{ENOSPC} ? 'ENOSPC' : $!; unlink $path } fill('one'); fill('/tmp/two')`;
     const run = await machine.ags([
@@ -150,7 +150,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(processesWith(word)).toEqual([]);
   });
 
-  test('A145: the watches that a user may have on files are not used up for the host', async () => {
+  test('A145: a sandbox cannot use up the file watches of the host', async () => {
     using machine = createMachine(caller);
     const take = `my $n = \`uname -m\` =~ /aarch64/ ? 26 : 294; my $held = 0; $held++ while syscall($n, 0) >= 0; print "$held\\n"; close STDOUT; sleep 30`;
     const child = machine.start(['exec', '--limit', 'openFiles=4096', '--', 'perl', '-e', take]);
@@ -162,14 +162,14 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-/** Can a program of the caller still watch a file, outside of every sandbox? */
+/** Whether a program of the caller can still watch a file, outside every sandbox. */
 function watchOnHost(machine: Machine): string {
   const program = 'my $n = `uname -m` =~ /aarch64/ ? 26 : 294; print syscall($n, 0) >= 0 ? "ok" : "refused: $!"';
   return execFileSync('perl', ['-e', program], { ...identity(machine), encoding: 'utf8' });
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('A147: what an agent says, in all its turns, fills no more of the disk than it may write', async () => {
+  test("A147: an agent's output, in all its turns, fills no more of the disk than its limit", async () => {
     using machine = createAgentMachine(caller);
     const talk = Array.from({ length: 40 }, () => 'run: head -c 65536 /dev/zero | tr "\\0" a').join(' // ');
     await machine.runDemo('talk', talk, ['--limit', 'disk=4m']);

@@ -1,5 +1,5 @@
-// test/attacks/git-pipeline-objects.full.test.ts: an agent that writes git objects as no git would. They are put into its git directory by
-// hand, as a program of its own would do it; what comes of them is one clean commit with its files, or nothing.
+// test/attacks/git-pipeline-objects.full.test.ts: an agent writes git objects that no git would write. They are put into its git directory
+// by hand. One clean commit with its files comes out, or nothing.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { agentTask, runAgent, type AgentTask } from '../agent-run/agent-task.ts'
 import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../git/hostile-pack.ts';
 
-/** git in the agent's own git directory, which knows the user's objects by another path than inside. */
+/** Runs git in the agent's own git directory, which has another path to the user's objects than inside. */
 function inside(machine: Machine, task: AgentTask, args: readonly string[], input: Buffer | string = ''): string {
   return execFileSync('git', args, {
     cwd: '/',
@@ -35,7 +35,7 @@ function inside(machine: Machine, task: AgentTask, args: readonly string[], inpu
   }).trim();
 }
 
-/** A commit of this tree on top of `parent` is what the agent's HEAD is at. */
+/** Sets the agent's HEAD to a new commit of this tree on top of `parent`. */
 function setHead(machine: Machine, task: AgentTask, treeId: string, parent = task.base): string {
   const text = `tree ${treeId}\nparent ${parent}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nhostile\n`;
   const id = inside(machine, task, ['hash-object', '--literally', '-w', '-t', 'commit', '--stdin'], text);
@@ -110,7 +110,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('fsck', '--strict', '--full')).not.toMatch(/error|warning/);
   }, 240_000);
 
-  test('A101 A102 A103: links, repositories in the repository and strange names are shown, flagged and left out of a merge', async () => {
+  test('A101 A102 A103: links, nested repositories and strange names are shown, flagged and left out of a merge', async () => {
     using machine = createMachine(caller, { files: { 'README.md': 'x\n', 'Case.txt': 'x\n', 'dir/x': 'x\n' } });
     const ESC = '\u001b';
     const task = await runAgent(
@@ -166,7 +166,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('status', '--porcelain')).toBe('');
   }, 120_000);
 
-  test('A150: too much history, too many refs, a tree too deep: the files come out all the same', async () => {
+  test('A150: with too much history, too many refs or too deep a tree, the files still come out', async () => {
     using machine = createMachine(caller);
     const task = await runAgent(machine, 'echo work > work.txt');
     // 5100 commits.
@@ -196,7 +196,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('rev-list', '--count', `${task.base}..${task.branch}`).trim()).toBe('1');
   }, 180_000);
 
-  test('texts of commits that a terminal would obey, and forged headers, cost the commits', async () => {
+  test('control characters in messages and forged headers cost the agent its commits', async () => {
     using machine = createMachine(caller);
     for (const [i, text] of ['a\u001b]0;owned\u0007b', 'a\u009b2Jb', 'a\rb'].entries()) {
       const task = await agentTask(
@@ -212,7 +212,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-describe('A150: limits on what comes out', () => {
+describe("A150: limits on an agent's objects", () => {
   const scratch = realpathSync(mkdtempSync('/tmp/ags-limits-'));
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));
   const staging = (): string => {
@@ -222,7 +222,7 @@ describe('A150: limits on what comes out', () => {
   };
   const base = [blob('a\n'), tree([['100644', 'a', blob('a\n')]])] as const;
   const root = commit(base[1], 'base');
-  // A megabyte of zeros is a thousand bytes on the way.
+  // A megabyte of zeros is packed into a thousand bytes.
   const bomb = blob(Buffer.alloc(2 ** 20));
   const big = tree([['100644', 'bomb', bomb]]);
   const top: PackObject = {
@@ -239,7 +239,7 @@ describe('A150: limits on what comes out', () => {
         error instanceof AgsError && error.code === 'capture.refused' ? error.message : String(error),
     );
 
-  test('the number of objects is read before they are', async () => {
+  test('the number of objects is checked before they are unpacked', async () => {
     const directory = staging();
     expect(await refused(receivePack(directory, Readable.from([whole]), 2 ** 30, 20_000, 5))).toMatch(
       /more than 5 objects/,
@@ -247,7 +247,7 @@ describe('A150: limits on what comes out', () => {
     expect(await refused(receivePack(directory, Readable.from([whole]), 2 ** 30, 20_000, 6))).toBe('taken');
   });
 
-  test('size of a file, size of all, number of objects, what is missing', async () => {
+  test('the size of a file, the size of all, the number of objects and missing objects are checked', async () => {
     const directory = staging();
     await receivePack(directory, Readable.from([whole]), 2 ** 30, 20_000);
     const look = (limits: Partial<BroughtLimits>): Promise<string> =>
@@ -256,13 +256,13 @@ describe('A150: limits on what comes out', () => {
     expect(await look({ fileBytes: 2 ** 19 })).toMatch(/a file in it is larger than 512k/);
     expect(await look({ totalBytes: 2 ** 19 })).toMatch(/more than 512k in all/);
     expect(await look({ objects: 2 })).toMatch(/more than 2 objects/);
-    // On a busy machine git may be done before we look at the clock.
+    // On a busy machine git may finish before the deadline is checked.
     await expect.poll(() => look({ timeoutMs: 1 })).toMatch(/takes too long/);
     expect(await look({ memoryBytes: 2 ** 16 })).toMatch(/missing or cannot be read/);
     expect(await refused(requireWhole(directory, 'ab'.repeat(20), objectId(root)))).toMatch(/missing/);
   });
 
-  test('commits that do not build on the base are not kept, nor too many, nor such with a wrong file', async () => {
+  test('commits beside the base, too many commits and commits with a wrong file are not kept', async () => {
     const directory = staging();
     await receivePack(directory, Readable.from([whole]), 2 ** 30, 20_000);
     const judge = (tip: PackObject, wrong = false, commits = 10): Promise<boolean> =>

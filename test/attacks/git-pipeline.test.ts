@@ -1,6 +1,6 @@
-// test/attacks/git-pipeline.test.ts: an agent that does with its git directory and its files whatever it likes. Nothing of it runs on
-// the host, moves anything but its own branch, or hides from a review: while its work is brought out, looked at, merged and undone,
-// and when the user works on with plain git.
+// test/attacks/git-pipeline.test.ts: an agent does what it likes with its git directory and its files. Nothing of it runs on the host, moves
+// anything but its own branch, or hides from a review: neither while ags brings its work out, shows, merges and undoes it, nor while the
+// user goes on with plain git.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
@@ -31,7 +31,7 @@ function place(machine: Machine, name = 'ran'): string {
   return dir;
 }
 
-/** All that ags does with a task, and then what a user does with the repository. Returns what went wrong in ags itself. */
+/** Does everything that ags can do with a task; returns internal errors of ags. */
 async function useEverything(machine: Machine, task: AgentTask): Promise<string[]> {
   const said = [];
   for (const args of [
@@ -72,7 +72,7 @@ const refs = (machine: Machine): string =>
     .join('\n');
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('A77 A78 A79 A81 A82 A83 A85 A86 A87 A89 A90 A105: nothing that an agent plants in any git directory is run', async () => {
+  test('A77 A78 A79 A81 A82 A83 A85 A86 A87 A89 A90 A105: no program that an agent plants in any git directory runs', async () => {
     using machine = createMachine(caller);
     const ran = place(machine);
     const sub = join(machine.home, 'code/sub');
@@ -114,7 +114,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('ls-tree', '-r', task.branch)).not.toMatch(/^160000.*\tlib$/m);
   }, 120_000);
 
-  test('A81 A82 A85 A86 A87 A89 A90: nothing that the settings of the user name is run either', async () => {
+  test("A81 A82 A85 A86 A87 A89 A90: no program that the user's own settings name runs either", async () => {
     using machine = createMachine(caller, {
       files: {
         '.gitattributes': '*.evil filter=evil diff=evil merge=evil\n',
@@ -135,7 +135,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(brought.error).toBe(undefined);
     expect(brought.result?.files).toBe(3);
     expect(await useEverything(machine, task)).toEqual([]);
-    // What was written in the same moment as the index, or later, is looked at again by git, through the filters it has.
+    // git looks again, through its filters, at files that are as young as the index.
     const tame = ['clean', 'smudge', 'process'].flatMap((one) => ['-c', `filter.evil.${one}=`]);
     const quiet = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', ...tame];
     machine.git(...quiet, 'update-index', '-q', '--refresh');
@@ -147,7 +147,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(existsSync(join(machine.project, '.git/refs/heads/ags', task.id))).toBe(true);
   }, 120_000);
 
-  test('A91 A93 A94 A95: lies about history, refs and objects change nothing but the branch of the task', async () => {
+  test('A91 A93 A94 A95: forged history, refs and objects change nothing but the branch of the task', async () => {
     using machine = createMachine(caller);
     const ran = place(machine);
     machine.write('second.txt', '2\n');
@@ -187,7 +187,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('status', '--porcelain')).toBe('');
   }, 120_000);
 
-  test('A91: a commit whose objects are missing costs the commits, and fetches nothing', async () => {
+  test('A91: a commit with missing objects costs the agent its commits, and fetches nothing', async () => {
     using machine = createMachine(caller);
     const ran = place(machine);
     const task = await agentTask(
@@ -210,7 +210,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await machine.ags(['diff', task.id, '--stat'])).stdout).toMatch(/\.gitattributes.*runs on your machine/);
   });
 
-  test('A98: what other repositories of the user hold does not come out through an alternate', async () => {
+  test("A98: objects of the user's other repositories do not come out through an alternate", async () => {
     using machine = createMachine(caller);
     const other = join(machine.home, 'code/other');
     machine.git('init', '-q', other);
@@ -228,7 +228,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('fsck', '--strict')).not.toMatch(/missing|broken/);
   });
 
-  test('A106 A118: nothing is written through a link, or outside, or into .git', async () => {
+  test('A106 A118: nothing is written through a link, outside the project, or into .git', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'real/f.txt': 'f\n' } });
     const outside = place(machine, 'outside');
     symlinkSync('../../../outside', join(machine.project, 'lnk'));
@@ -253,7 +253,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(outside)).toEqual([]);
   });
 
-  test('A107 A109 A110 A111 A113 A114 A115: odd files come out as plain ones, as they are inside, or not at all', async () => {
+  test('A107 A109 A110 A111 A113 A114 A115: odd files come out as ordinary files, or not at all', async () => {
     using machine = createMachine(caller, { files: { 'd/keep.txt': 'k\n', 'd/gone.txt': 'g\n', 'a.txt': 'a\n' } });
     const task = await runAgent(
       machine,
@@ -273,7 +273,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const { ino: first } = lstatSync(join(machine.project, 'one'));
     expect(lstatSync(join(machine.project, 'two')).ino).not.toBe(first);
     expect(lstatSync(join(machine.project, 'suid.txt')).mode & 0o7777).toBe(0o644);
-    // More than anybody wants: said, and nothing is copied.
+    // A file over the limit is reported, and nothing is copied.
     const large = join(task.directory, 'run/upper/large');
     writeFileSync(large, '');
     truncateSync(large, 2 ** 40);
@@ -310,10 +310,10 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('show', '--name-only', '--format=')).toBe('Makefile\n');
   });
 
-  test('A117: a branch that moved on is merged with, against the commit the task started from; work in progress stays', async () => {
+  test('A117: the merge base is the commit the task started from, and work in progress stays', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n' } });
     const task = await agentTask(machine, 'echo agent > a.txt; rm c.txt; echo d > d.txt');
-    // The user takes the very same change, then another one back: only the recorded base tells these apart.
+    // The user makes the same change, then reverts it: only the recorded base tells the two apart.
     machine.write('a.txt', 'agent\n');
     machine.git('commit', '-qam', 'the same');
     machine.write('a.txt', 'a\n');
@@ -329,7 +329,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ]);
   });
 
-  test('A157: what one task plants in its git directory no other task has', async () => {
+  test('A157: nothing that one task plants in its git directory reaches another task', async () => {
     using machine = createMachine(caller);
     await agentTask(
       machine,
@@ -346,12 +346,12 @@ describe.each(CALLERS)('as %s', (caller) => {
     );
   });
 
-  test('A158: a name that was used before never meets the branch of its predecessor', async () => {
+  test('A158: a task with a used name never gets the branch of its predecessor', async () => {
     using machine = createMachine(caller);
     const first = await agentTask(machine, 'echo 1 > one');
     expect((await machine.ags(['rm', first.id, '--yes'])).code).toBe(0);
     const second = await runAgent(machine, 'echo 2 > two');
-    // Whatever the odds, it could be given the same name.
+    // A new task could be given the same name, however unlikely.
     machine.git('branch', '-f', second.branch, first.commit);
     expect((await second.bringOut()).error).toMatchObject({ code: 'project.changed' });
     expect(machine.git('rev-parse', second.branch).trim()).toBe(first.commit);

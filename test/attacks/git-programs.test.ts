@@ -1,5 +1,5 @@
-// test/attacks/git-programs.test.ts: whatever the attempts on git are made with is looked for first: where it is not there, they would fail
-// without a word, and count as stopped.
+// test/attacks/git-programs.test.ts: the attempts on git check first for the programs they need: without one they would fail silently and
+// count as stopped.
 // needs: sandbox
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { LONE_ATTACKS, GIT_ATTACKS, MERGE_ATTACKS } from '../../src/attack/table
 import { PROGRAMS, scriptOf } from '../../src/attack/git-pipeline.ts';
 import { createMachine, ONE } from '../harness.ts';
 
-/** The attempts as their shell gets them, with these programs and no others. `said`: also what anybody complained of. */
+/** Runs the attempts with only these programs. `said` includes error messages. */
 async function make(programs: readonly string[]): Promise<{ code: number | null; said: string }> {
   using machine = createMachine(ONE);
   const tools = join(machine.project, 'tools');
@@ -22,14 +22,14 @@ async function make(programs: readonly string[]): Promise<{ code: number | null;
   return { code: run.code, said: run.stdout };
 }
 
-test('with exactly what they look for, every program that they use is there', async () => {
+test('with the listed programs, every attempt finds each program that it needs', async () => {
   const { code, said } = await make(PROGRAMS);
   expect(code).toBe(0);
-  // touch is what the host would run.
+  // touch stands for the program that the host would run.
   expect(said.split('\n').filter((line) => /(?<!touch): (not found|inaccessible)/.test(line))).toEqual([]);
 });
 
-test('where one of them is not there none is made, and it is named', async () => {
+test('if a program is missing, no attempt is made and the program is named', async () => {
   expect(await make([])).toEqual({ code: 3, said: `not there: ${PROGRAMS.join(' ')}\n` });
   expect(await make(PROGRAMS.filter((name) => name !== 'cut'))).toEqual({ code: 3, said: 'not there: cut\n' });
 });

@@ -1,5 +1,5 @@
-// test/attacks/greed.test.ts: a program that wanted too much was limited only if the limit it tried is what held it. Real programs of the table,
-// without a sandbox and under limits of the shell; and what is made of the reasons for which a sandbox ends.
+// test/attacks/greed.test.ts: a greedy program counts as limited only if the limit it tried is what stopped it. Real programs of the table,
+// without a sandbox and under limits of the shell, and verdicts about the reasons why a sandbox ended.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,9 +46,9 @@ test.for(GREED_ATTACKS.map((one) => [one.id, one] as const))('%s is limited by i
   });
 });
 
-test('whoever is killed on another machine without a word may have wanted memory, and nothing else; here it is told', () => {
-  const heldIn = (far: boolean): string[] =>
-    GREED_ATTACKS.filter((one) => 'held' in judgeGreed(one, { said: 'began\n', ended: null, exitCode: 137, far })).map(
+test('a silent kill counts as the memory limit on a remote engine, and as nothing on a local one', () => {
+  const heldIn = (remote: boolean): string[] =>
+    GREED_ATTACKS.filter((one) => 'held' in judgeGreed(one, { said: 'began\n', ended: null, exitCode: 137, far: remote })).map(
       ({ id }) => id,
     );
   expect(heldIn(true)).toEqual(['res-memory', 'res-memory-files']);
@@ -56,7 +56,7 @@ test('whoever is killed on another machine without a word may have wanted memory
 });
 
 describe('without a sandbox', () => {
-  test('one file is limited if it may have no more, not if it cannot be made', () => {
+  test('one file is limited if it may not grow, not if it cannot be created', () => {
     expect(run('res-file-size', 'ulimit -f 16384')).toEqual({ held: 'refused at the limit (EFBIG)' });
     expect(run('res-file-size', 'mkdir huge')).toEqual({
       wrong: expect.stringMatching(/^its limit was not seen to hold: it ended with \d+, saying huge: Is a directory/),
@@ -64,12 +64,12 @@ describe('without a sandbox', () => {
     expect(run('res-file-size', ':')).toEqual({ wrong: 'it got more than it was given' });
   });
 
-  test('memory is limited if perl gets no more, not if it ends in another way', () => {
+  test('memory is limited if perl gets no more, not if perl ends in another way', () => {
     expect(run('res-memory', 'ulimit -v 400000')).toEqual({ held: 'Out of memory' });
     expect(run('res-memory', 'ulimit -t 0')).toHaveProperty('wrong');
   });
 
-  test('open files are limited if no more are given', () => {
+  test('open files are limited if no more can be opened', () => {
     expect(run('res-open-files', 'ulimit -n 256')).toEqual({ held: 'refused at the limit (EMFILE)' });
     expect(run('res-open-files', ':')).toEqual({ wrong: 'it got more than it was given' });
   });

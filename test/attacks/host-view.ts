@@ -1,10 +1,10 @@
-// test/attacks/host-view.ts: what the host sees of a sandbox's processes, and a wait that ends.
+// test/attacks/host-view.ts: the processes of a sandbox, seen from the host, and a wait with a timeout.
 import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shareReadiness, type Machine } from '../harness.ts';
 
-/** Processes of this machine that have the word in their command line. Zombies have none. */
+/** Processes of this machine with the word in their command line, which zombies do not have. */
 export function processesWith(word: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -16,29 +16,29 @@ export function readProc(pid: string | number, file: 'cmdline' | 'environ' | 'st
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // It has ended.
+    // The process has ended.
     return '';
   }
 }
 
-/** Waits until the claim holds; false when it does not within the time. */
+/** Waits until the claim holds; false if it does not in time. */
 export async function until(claim: () => boolean, timeoutMs = 60_000, everyMs = 50): Promise<boolean> {
   for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(everyMs)) if (claim()) return true;
   return claim();
 }
 
-/** So that a test that fails leaves nothing running. Only processes with the word, which is random, are ended. */
+/** Cleans up after a failed test. It only ends processes with the word, which is random. */
 export function endProcessesWith(word: string): void {
   for (const pid of processesWith(word)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
 }
 
-/** Starts a command and waits until it has said "ready". */
+/** Starts a command and waits until it has printed "ready". */
 export async function startReady(
   machine: Machine,
   command: readonly string[],

@@ -1,5 +1,5 @@
-// test/attacks/import-data.full.test.ts: data of services that wants more than to be data: on its way out, where a service that an agent
-// commands has written it, and on its way in, where anybody may have.
+// test/attacks/import-data.full.test.ts: hostile data of services: at the export, where an agent commands the service that wrote it, and at
+// the import, where anyone may have written it.
 // needs: sandbox, python3
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const CALLER: Caller = ONE;
 let machine: AgentMachine;
 let sound: Parts;
 
-/** Does in its data directory what the agent tells it to. */
+/** A service that runs in its data directory whatever the agent tells it. */
 const OBEDIENT =
   'import os, socket, subprocess\nserver = socket.create_server(("127.0.0.1", 4000))\nwhile True:\n guest, _ = server.accept()\n told = guest.makefile().readline()\n subprocess.run(["sh", "-c", told], cwd=os.environ["DATA"])\n guest.sendall(b"done\\n"); guest.close()';
 
@@ -41,7 +41,7 @@ afterAll(() => machine[Symbol.dispose]());
 
 const MEMBER = 'services/evil.tar.gz';
 
-test('what comes in is files and directories of the owner alone; set-id bits, pipes and shared files have stayed behind', async () => {
+test('imported data is files and directories of the owner alone, without set-id bits, pipes and hard links', async () => {
   const listed = gunzipSync(sound.members[MEMBER] ?? Buffer.alloc(0));
   expect(listed.toString('latin1')).not.toContain('./p\0');
   const [outcome] = await importAll(machine, [await writeParts(machine, 'again.ags', sound)]);
@@ -63,7 +63,7 @@ test('what comes in is files and directories of the owner alone; set-id bits, pi
   expect((await machine.ags(['rm', 'work-2', '-y'])).code).toBe(0);
 });
 
-/** All that an import could change. */
+/** Everything that an import could change. */
 function state(): string {
   return execFileSync(
     'find',
@@ -74,7 +74,7 @@ function state(): string {
   );
 }
 
-/** With sizes and a number that fit, so that nothing but the data itself is wrong. */
+/** With matching sizes and counts, so that only the data itself is wrong. */
 async function refused(cases: Readonly<Record<string, Buffer | { raw: Buffer } | { lie: unknown }>>): Promise<void> {
   const files = await Promise.all(
     Object.entries(cases).map(async ([name, wrong], i) => {
@@ -111,16 +111,16 @@ function headersOf(archive: Buffer): number[] {
 const countHeaders = (archive: Buffer): number => headersOf(archive).length;
 const contentBytes = (archive: Buffer): number => headersOf(archive).reduce((a, b) => a + b, 0);
 
-test('links, devices, owners, set-id bits, extensions', async () => {
+test('data with links, devices, owners, set-id bits or extensions is refused', async () => {
   await refused(ODD_KINDS);
   expect(existsSync('/tmp/ags-was-here')).toBe(false);
 });
 
-test('names that lead elsewhere, or are there twice', async () => {
+test('data with names that lead elsewhere or come twice is refused', async () => {
   await refused(ODD_NAMES);
 });
 
-test('more than it says, less than it says, no end, a bomb', async () => {
+test('data that is longer, shorter or endless, and bombs, are refused', async () => {
   const whole = tar([ROOT, { name: './a', content: Buffer.from('one') }]);
   await refused({
     ...ODD_ENDS,
@@ -132,7 +132,7 @@ test('more than it says, less than it says, no end, a bomb', async () => {
   });
 });
 
-test('a list that is not true', async () => {
+test('a false list of data is refused', async () => {
   const [one] = sound.manifest.services ?? [];
   await refused({
     none: { lie: { services: undefined } },
@@ -157,7 +157,7 @@ test('a list that is not true', async () => {
   expect(outcome).toMatchObject({ code: 'import.refused' });
 });
 
-test('services that each bring along as much as all may together', async () => {
+test('services whose data is too large together are refused', async () => {
   const [one] = sound.manifest.services ?? [];
   const members = { ...sound.members, 'services/more.tar.gz': sound.members[MEMBER] ?? Buffer.alloc(0) };
   const files = await Promise.all(
@@ -171,7 +171,7 @@ test('services that each bring along as much as all may together', async () => {
   const before = state();
   for (const { file, code, message } of await importAll(machine, files)) {
     expect([file, code]).toEqual([file, 'import.refused']);
-    // Before anything of it was written.
+    // Refused before anything was written.
     expect(message).toContain('together is more than');
   }
   expect(state()).toBe(before);

@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { breaches, type Attack, type Places } from '../../src/attack/table/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
+import { breaches, type Attack } from '../../src/attack/table/attack.ts';
 import { fromContainer } from '../../src/attack/table/engine.ts';
 import { fromService, SPY, SPY_PROGRAM } from '../../src/attack/table/services.ts';
+import { runOnHost } from './run-inside.ts';
 
 /** Each says an expected answer before its end. */
 const ATTEMPTS = {
@@ -121,11 +121,6 @@ async function judged(programs: Readonly<Record<string, string>>): Promise<Recor
     references: [],
     expect: ['refused'],
   }));
-  const child = spawn('perl', ['-e', batchProgram(process.arch)]);
-  let stdout = '';
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
-  child.stdin.end(batchInput(attacks, { SERVICE: '127.0.0.1' } as Places));
-  await new Promise((resolve) => child.on('close', resolve));
-  const answers = parseAnswers(stdout, attacks);
+  const answers = await runOnHost(attacks, { SERVICE: '127.0.0.1' });
   return Object.fromEntries(attacks.map((one, i) => [one.id, breaches(one, answers[i] ?? '')]));
 }

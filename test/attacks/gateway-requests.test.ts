@@ -1,5 +1,5 @@
-// test/attacks/gateway-requests.test.ts: requests that are looked into: plain HTTP, hosts with rules about requests, secrets and
-// their endpoints (attacks.md A57, A61, A65, A137 to A139). A connection that was opened for one host serves no other.
+// test/attacks/gateway-requests.test.ts: inspected requests: plain HTTP, hosts with rules about requests, secrets and their endpoints
+// (attacks.md A57, A61, A65, A137 to A139). A connection that was opened for one host serves no other.
 // needs: low-ports
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ import {
 const request = (target: string, host: string, more = ''): string =>
   `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n${more}\r\n`;
 
-/** Answers every piece it hears with "ok", and remembers the pieces. */
+/** A server that answers every piece with "ok" and records the pieces. */
 function listener(): { heard: string[]; serve: (socket: Pick<Socket, 'on' | 'write' | 'end'>) => void } {
   const heard: string[] = [];
   return {
@@ -42,7 +42,7 @@ describe('plain HTTP', () => {
     return { context, heard, gateway: await context.gateway({ allow: ['http://plain.test', 'http://other.test'] }) };
   }
 
-  test('an allowed request is served, and what was meant for the proxy does not reach the origin', async () => {
+  test('an allowed request is served, without the fields that were meant for the proxy', async () => {
     const { context, gateway, heard } = await plain();
     await using _ = context;
     const more = 'Proxy-Authorization: Basic eDp5\r\nProxy-Connection: keep-alive\r\nX-Kept: yes\r\n';
@@ -65,7 +65,7 @@ describe('plain HTTP', () => {
     expect(heard.map((text) => text.split('\r\n')[1])).toEqual(Array(3).fill('Host: plain.test'));
   });
 
-  test('in a tunnel to port 80 every request is for the host of the tunnel', async () => {
+  test('every request in a tunnel to port 80 must be for the host of the tunnel', async () => {
     const { context, gateway, heard } = await plain();
     await using _ = context;
     for (const [target, host] of [
@@ -91,7 +91,7 @@ describe('plain HTTP', () => {
     );
   });
 
-  test('A65: an upgrade that the origin does not grant opens no way for bytes that nobody looks at', async () => {
+  test('A65: an upgrade that the origin declines opens no way around inspection', async () => {
     const { context, gateway, heard } = await plain();
     await using _ = context;
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n';
@@ -100,13 +100,13 @@ describe('plain HTTP', () => {
     expect(statusOf(await readText(socket, /ok$/))).toBe('200');
     socket.write(request('/', 'evil.test'));
     expect(statusOf(await readText(socket, /\r\n\r\n/))).toBe('421');
-    // Another protocol is not even asked for.
+    // No other upgrade is passed on to the origin.
     await gateway.talk(request('http://plain.test/', 'plain.test', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'));
     expect(heard).toHaveLength(2);
     expect(heard[1]).not.toMatch(/upgrade/i);
   });
 
-  test('A65: an origin that switches to something else than was asked for is cut off', async () => {
+  test('A65: an origin that switches to an unrequested protocol is cut off', async () => {
     await using context = await createWorld();
     await context.tcp(80, (socket) => {
       socket.once('data', () =>
@@ -121,7 +121,7 @@ describe('plain HTTP', () => {
     expect(answer).not.toContain('raw');
   });
 
-  test('uploads that are answered before they end leave nothing behind on a kept connection', async () => {
+  test('answered uploads leave no listeners behind on a kept connection', async () => {
     const { context, gateway, heard } = await plain();
     await using _ = context;
     const warnings: string[] = [];
@@ -140,7 +140,7 @@ describe('plain HTTP', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('A74: a name that leads inside is refused here as everywhere', async () => {
+  test('A74: a name that leads inside is refused for plain HTTP too', async () => {
     await using context = await createWorld();
     const inner = await context.spy(80, '127.0.0.1');
     context.names.set('allowed.test', ['127.0.0.1']);
@@ -154,7 +154,7 @@ describe('plain HTTP', () => {
   });
 });
 
-describe('hosts whose requests are looked into', () => {
+describe('hosts whose requests are inspected', () => {
   async function inspected(more: Parameters<HostContext['gateway']>[0] = {}): Promise<{
     context: HostContext;
     gateway: TestGateway;
@@ -176,7 +176,7 @@ describe('hosts whose requests are looked into', () => {
     return { context, gateway, heard, secure };
   }
 
-  test('A57: Host of another, as a header or in the target, gets 421 and reaches nobody', async () => {
+  test('A57: a request for another host, by Host or by target, gets 421 and reaches no origin', async () => {
     const { context, gateway, heard, secure } = await inspected();
     await using _ = context;
     for (const [target, host] of [
@@ -198,7 +198,7 @@ describe('hosts whose requests are looked into', () => {
     );
   });
 
-  test('requests are judged one by one, on a kept connection too, and A139: TRACE never passes', async () => {
+  test('A139: each request on a kept connection is judged, and TRACE never passes', async () => {
     const { context, heard, secure } = await inspected();
     await using _ = context;
     let socket = await secure();
@@ -221,7 +221,7 @@ describe('hosts whose requests are looked into', () => {
     expect(heard.map((text) => text.split('\r\n')[0])).toEqual(['GET /v1/items HTTP/1.1', 'GET /v1/last HTTP/1.1']);
   });
 
-  test('A59: another name in the greeting is refused before any TLS is spoken', async () => {
+  test('A59: another name in the TLS greeting is refused before any TLS is spoken', async () => {
     const { context, gateway, heard, secure } = await inspected();
     await using _ = context;
     await expect(secure('evil.test')).rejects.toThrow();
@@ -232,14 +232,14 @@ describe('hosts whose requests are looked into', () => {
     );
   });
 
-  test('without an authority such a host is refused, not passed through', async () => {
+  test('without an authority an inspected host is refused, not passed through', async () => {
     const { context, gateway, heard } = await inspected({ authority: null });
     await using _ = context;
     expect(await gateway.tunnel('api.test')).toMatch(/^HTTP\/1\.1 403 .*start it again/);
     expect([heard, context.asked]).toEqual([[], []]);
   });
 
-  test('rules that become narrower while a connection is open hold for its next request', async () => {
+  test('narrower rules apply to the next request on an open connection', async () => {
     const { context, gateway, heard, secure } = await inspected();
     await using _ = context;
     const socket = await secure();
@@ -262,7 +262,7 @@ describe('hosts whose requests are looked into', () => {
     viaEndpoint: false,
   };
 
-  test('A137, A138: a placeholder becomes the secret on the way to its host, in its header, and nowhere else', async () => {
+  test('A137, A138: a placeholder becomes the secret only for its host and in its header', async () => {
     const { context, gateway, heard, secure } = await inspected({ allow: ['http://plain.test'], secrets: [secret] });
     await using _ = context;
     context.names.set('plain.test', [ORIGIN]);
@@ -281,7 +281,7 @@ describe('hosts whose requests are looked into', () => {
     expect(JSON.stringify(gateway.log)).not.toMatch(/real-value|placeholder-5678/);
   });
 
-  test('an endpoint serves its own name only, and no other host through it', async () => {
+  test('an endpoint serves its own path and its own host only', async () => {
     const { context, gateway, heard } = await inspected({
       allow: [],
       secrets: [{ ...secret, viaEndpoint: true, send: 'Bearer {}' }],
@@ -304,7 +304,7 @@ describe('hosts whose requests are looked into', () => {
       ['GET /../evil HTTP/1.1', 'Host: api.test'],
     ]);
     expect(heard[0]).toContain('authorization: Bearer real-value-1234');
-    // The secret's host can be reached by other ways too, but the secret stays at its endpoint.
+    // The secret's host may be reached in other ways, but the secret stays at its endpoint.
     const socket = await gateway.open('api.test');
     const secure = await startTls(socket, 'api.test', context);
     secure.write(request('/', 'api.test', 'Authorization: placeholder-5678\r\n'));

@@ -1,5 +1,5 @@
-// test/attacks/gateway-tls.test.ts: what a hostile program says once a tunnel is open (attacks.md A57 to A59): before a greeting
-// of TLS for exactly the permitted host, the origin hears nothing.
+// test/attacks/gateway-tls.test.ts: hostile bytes in an open tunnel (attacks.md A57 to A59): the origin hears nothing before a TLS greeting
+// for exactly the permitted host.
 // needs: low-ports
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -32,8 +32,8 @@ beforeAll(async () => {
 
 afterAll(() => context[Symbol.asyncDispose]());
 
-describe('what is said in a tunnel to port 443', () => {
-  /** What the origin heard on the one connection that was made for it. */
+describe('the first bytes in a tunnel to port 443', () => {
+  /** Sends the chunks through a tunnel; returns what the origin heard and the line in the log. */
   async function say(
     chunks: readonly (string | Buffer)[],
     host = 'allowed.test',
@@ -189,11 +189,11 @@ describe('what is said in a tunnel to port 443', () => {
     ],
     ['A59: only half of it', [good.subarray(0, 100)], 'failed: it went away before its TLS began'],
     ['A59: nothing', [], 'failed: it went away before its TLS began'],
-  ])('%s reaches nobody', async (_, chunks, line) => {
+  ])('%s reaches no origin', async (_, chunks, line) => {
     expect(await say(chunks)).toEqual({ heard: '', line });
   });
 
-  test('early data: what is sent with the CONNECT is judged like what comes after it', async () => {
+  test('bytes that follow the CONNECT at once are judged like later ones', async () => {
     const before = origin.heard.length;
     const lines = gateway.log.length;
     await gateway.talk(Buffer.concat([Buffer.from(connectTo('allowed.test:443')), helloFor('evil.test')]));
@@ -213,7 +213,7 @@ describe('what is said in a tunnel to port 443', () => {
     ]);
   });
 
-  test('on other ports TLS for another host does not pass, and what is no TLS does', async () => {
+  test('on other ports TLS for another host is refused, and other protocols pass', async () => {
     const talk = (bytes: Buffer): Promise<string> =>
       gateway.talk(Buffer.concat([Buffer.from(connectTo('raw.test:7000')), bytes]), { end: true });
     await talk(helloFor('evil.test'));

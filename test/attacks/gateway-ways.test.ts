@@ -1,5 +1,5 @@
-// test/attacks/gateway-ways.test.ts: the other ways in and where names lead: tokens (attacks.md A67), names as a channel and
-// names that lead inside (A73 to A75), and the doors for programs that know nothing of a proxy.
+// test/attacks/gateway-ways.test.ts: other ways into the gateway, and the addresses of names: tokens (attacks.md A67), names as a channel,
+// names that lead inside (A73 to A75), and listeners for programs without proxy support.
 // needs: low-ports
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,7 +30,7 @@ describe('A67: a gateway with a token', () => {
       request.subarray(3),
     ]);
 
-  test('answers 407 to whoever has none or another one, and looks nothing up', async () => {
+  test('answers 407 to a missing or wrong token, and looks nothing up', async () => {
     await using context = await createWorld();
     const origin = await context.spy(0);
     const place = `allowed.test:${origin.port}`;
@@ -51,7 +51,7 @@ describe('A67: a gateway with a token', () => {
       answers.push(statusOf(await gateway.talk(connectTo(place, more))));
     answers.push(statusOf(await gateway.talk(`GET http://${place}/ HTTP/1.1\r\nHost: ${place}\r\n\r\n`)));
     expect(new Set(answers)).toEqual(new Set(['407']));
-    // Without a password, with a wrong one, and with one that is empty.
+    // SOCKS5 without a password, with a wrong one, and with an empty one.
     expect(await gateway.talk(socks('allowed.test', origin.port))).toBe('\x05\xff');
     for (const password of ['wrong', ''])
       expect(await gateway.talk(withPassword('ags', password, socks('allowed.test', origin.port)))).toBe(
@@ -63,7 +63,7 @@ describe('A67: a gateway with a token', () => {
     );
   });
 
-  test('serves whoever has it, as Basic, Bearer or the password of SOCKS5', async () => {
+  test('accepts the right token as Basic, Bearer or the password of SOCKS5', async () => {
     await using context = await createWorld();
     const port = await context.tcp(0, (socket) => void socket.end('served'));
     const place = `allowed.test:${port}`;
@@ -76,7 +76,7 @@ describe('A67: a gateway with a token', () => {
     expect(statusOf(await gateway.talk(connectTo('evil.test:443', basic('ags:right'))))).toBe('403');
   });
 
-  test('does not wait for a password without end', async () => {
+  test('does not wait for an incomplete password', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({ isToken: () => false, waits: { firstWordsMs: 100 } });
     expect(await gateway.talk(Buffer.from([5, 1, 2, 1, 200]))).toBe('\x05\x02');
@@ -85,18 +85,18 @@ describe('A67: a gateway with a token', () => {
 });
 
 describe('names', () => {
-  test('A73: only names under a granted suffix are looked up, and only so many in a second', async () => {
+  test('A73: only names under an allowed wildcard are looked up, at a limited rate', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({ allow: ['*.wild.test', 'one.test'] });
     const names = Array.from({ length: 400 }, (_, i) => `${'data'.repeat(8)}${i}.wild.test`);
     const answers = await Promise.all(names.map((name) => gateway.talk(connectTo(`${name}:443`))));
     expect(new Set(answers.map(statusOf))).toEqual(new Set(['502']));
-    // In the seconds that all this takes there may be a few more.
+    // The lookups take several seconds, and each second allows a few more.
     expect(answers.filter((answer) => answer.includes('more than 20 new names in a second')).length).toBeGreaterThan(
       200,
     );
     expect(context.asked.length).toBeLessThan(200);
-    // A name that a rule spells out is looked up all the same.
+    // A name that a rule spells out is looked up anyway.
     expect(await gateway.talk(connectTo('one.test:443'))).toContain('one.test does not exist');
     await gateway.talk(connectTo('secret-data.evil.test:443'));
     await gateway.talk(connectTo('secret-data.wild.test.evil.test:443'));
@@ -125,7 +125,7 @@ describe('names', () => {
     ['64:ff9b::a9fe:a9fe', 'an address that stands for an IPv4 one'],
     ['0:0:0:0:0:ffff:7f00:1', 'loopback'],
     ['2002:7f00:1:0:0:0:0:1', 'loopback'],
-  ])('A74: a name that leads to %s is refused after it was looked up, by every way in', async (address, why) => {
+  ])('A74: a name that leads to %s is refused after its lookup, by CONNECT and by SOCKS5', async (address, why) => {
     await using context = await createWorld();
     context.names.set('allowed.test', [address]);
     const gateway = await context.gateway({
@@ -145,7 +145,7 @@ describe('names', () => {
     ]);
   });
 
-  test('A74: of several addresses only those that may be reached are tried', async () => {
+  test('A74: of several addresses only the permitted ones are tried', async () => {
     await using context = await createWorld();
     const origin = await context.spy(0);
     const inner = await context.spy(origin.port, '127.0.0.1');
@@ -157,7 +157,7 @@ describe('names', () => {
     expect([origin.connections, inner.connections]).toEqual([1, 0]);
   });
 
-  test('A75: a name is looked up once for a connection, and what was checked is what is dialled', async () => {
+  test('A75: a name is looked up once for a connection, and the checked address is the one that is dialled', async () => {
     await using context = await createWorld();
     const origin = await context.spy(0);
     const inner = await context.spy(origin.port, '127.0.0.1');
@@ -172,7 +172,7 @@ describe('names', () => {
     expect([context.asked.length, origin.connections, inner.connections]).toEqual([2, 1, 0]);
   });
 
-  test('names that may not be reached do not exist inside, each is noted once, and a flood of them does not fill the log', async () => {
+  test('a forbidden name does not exist inside, is logged once, and a flood of names does not fill the log', async () => {
     await using context = await createWorld();
     const clock = { ms: 1_000_000 };
     const gateway = await context.gateway({ allow: ['allowed.test', '*.wild.test'], now: () => clock.ms });
@@ -193,7 +193,7 @@ describe('names', () => {
     expect(context.asked).toEqual([]);
   });
 
-  test('a deny of one port leaves the name of the host alone', async () => {
+  test('a deny of one port does not remove the name of the host', async () => {
     await using context = await createWorld();
     const gateway = await context.gateway({ allow: ['allowed.test'], deny: ['allowed.test:8443'] });
     expect(addressInside(gateway.gateway, 'allowed.test')).toMatch(/^127\.64\./);
@@ -202,10 +202,10 @@ describe('names', () => {
   });
 });
 
-describe('doors for programs that know of no proxy', () => {
+describe('listeners for programs without proxy support', () => {
   const ACCESS_DENIED = '\x15\x03\x03\x00\x02\x02\x31';
 
-  test('TLS to the address of an allowed name reaches that host, and nothing else does', async () => {
+  test('TLS to the address of an allowed name reaches that host and no other', async () => {
     await using context = await createWorld();
     await context.tls(443, (socket) => void socket.write('hello'));
     context.names.set('other.test', [ORIGIN]);
@@ -215,7 +215,7 @@ describe('doors for programs that know of no proxy', () => {
     const secure = await startTls(await gateway.connect(443, address), 'allowed.test', context);
     expect(await readText(secure, /hello/)).toBe('hello');
     secure.destroy();
-    // The name in the greeting is that of another host, which is allowed as well, but has another address.
+    // The greeting names another host, which is allowed too, but has another address.
     await expect(startTls(await gateway.connect(443, address), 'other.test', context)).rejects.toThrow();
     await expect(startTls(await gateway.connect(443, address), 'evil.test', context)).rejects.toThrow();
     expect(await gateway.talk('GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n', { host: address, port: 443 })).toBe('');
@@ -229,7 +229,7 @@ describe('doors for programs that know of no proxy', () => {
       ]);
   });
 
-  test('an address that stands for no name leads nowhere, whatever is said there', async () => {
+  test('an address without a name leads nowhere, whatever is sent to it', async () => {
     await using context = await createWorld();
     const origin = await context.spy(443);
     const gateway = await context.gateway({ allow: ['allowed.test', 'http://allowed.test'] });
@@ -248,7 +248,7 @@ describe('doors for programs that know of no proxy', () => {
     expect(gateway.log).toHaveLength(4);
   });
 
-  test('an address outlives its rule, but leads nowhere then', async () => {
+  test('an address outlives its rule, but then leads nowhere', async () => {
     await using context = await createWorld();
     const origin = await context.spy(443);
     const gateway = await context.gateway();
@@ -288,7 +288,7 @@ describe('doors for programs that know of no proxy', () => {
     expect(gateway.log).toHaveLength(10);
   });
 
-  test('a tcp grant leads to its one place, wherever that is, and the rules do not matter', async () => {
+  test('a tcp grant leads to its one address, independent of the rules', async () => {
     await using context = await createWorld();
     const serve = (socket: Socket): void => {
       socket.write('database ready\n');
@@ -305,12 +305,12 @@ describe('doors for programs that know of no proxy', () => {
       .toMatchObject([
         { by: 'tcp', host: '127.0.0.1', port, verdict: 'allowed', reason: 'tcp grant db (ags.yaml:7)', bytesOut: 5 },
       ]);
-    // The grant is no rule: the proxy does not know of it.
+    // A grant is no rule: the proxy does not know it.
     expect(statusOf(await gateway.talk(connectTo(`127.0.0.1:${port}`)))).toBe('403');
     expect(statusOf(await gateway.talk(connectTo(`db:${port}`)))).toBe('403');
   });
 
-  test('limits count at every door', async () => {
+  test('limits count at every listener', async () => {
     await using context = await createWorld();
     await context.spy(443);
     const limits = { ...LIMITS, connections: 2 };

@@ -1,5 +1,5 @@
-// test/attacks/gateway.test.ts: a hostile program and the one way out: attacks.md A43 to A75, byte by byte, against a real
-// gateway, real origins and a real name server. What is refused must reach nobody: no origin, no name server.
+// test/attacks/gateway.test.ts: a hostile program and the gateway: attacks.md A43 to A75, byte by byte, against a real gateway, real
+// origins and a real name server. A refused request reaches neither an origin nor the name server.
 // needs: low-ports
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -30,14 +30,14 @@ beforeAll(async () => {
 
 afterAll(() => context[Symbol.asyncDispose]());
 
-/** All that anybody outside has noticed so far. */
+/** Everything that the origins and the name server have noticed so far. */
 const outside = (): unknown => ({
   connections: spies.map(({ connections }) => connections),
   heard: spies.map(({ heard }) => heard),
   asked: [...context.asked],
 });
 
-/** Sends, checks that nothing left, and returns the answer with the one new line of the log. */
+/** Sends, checks that nothing left the gateway, and returns the answer and the one new line of the log. */
 async function refused(bytes: string | Buffer): Promise<{ answer: string; line: string; by: string }> {
   const before = outside();
   const lines = gateway.log.length;
@@ -50,7 +50,7 @@ async function refused(bytes: string | Buffer): Promise<{ answer: string; line: 
 
 const get = (url: string, host: string): string => `GET ${url} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
 
-/** A 403 says the same in its first line and in its body: which host, and that it is policy. */
+/** A 403 names the host and the policy, in its first line and again in its body. */
 function expectPolicy(answer: string, place: string): void {
   const [first = '', ...rest] = answer.split('\r\n');
   expect(first).toMatch(/^HTTP\/1\.1 403 /);
@@ -141,13 +141,13 @@ describe('hosts that no rule covers', () => {
     expect(by).toBe('http');
   });
 
-  test('plain HTTP does not reach port 443, whatever the rules say of that port', async () => {
+  test('plain HTTP does not reach port 443, whatever the rules allow there', async () => {
     const { answer, line } = await refused(get('http://allowed.test:443/', 'allowed.test:443'));
     expect([statusOf(answer), line]).toEqual(['400', 'denied :0']);
   });
 });
 
-describe('what can be read in two ways', () => {
+describe('ambiguous requests', () => {
   const odd = (host: string): [string, string] => [JSON.stringify(host), host];
 
   test.each([
@@ -181,7 +181,7 @@ describe('what can be read in two ways', () => {
   ])('A47, A53, A62: %s is no host by CONNECT, as a URL or by SOCKS5', async (_, host) => {
     const raw = (text: string): Buffer => Buffer.from(text, 'utf8');
     const tunnel = await refused(raw(`CONNECT ${host}:443 HTTP/1.1\r\nHost: ${host}:443\r\n\r\n`));
-    // An address in a spelling that only some understand is a matter of policy; anything else is no request.
+    // An unusual spelling of an address is a matter of policy (403); other texts are no hosts (400).
     const status = /^[0-9.x]+[0-9a-f.]*$/i.test(host) ? '403' : '400';
     expect([statusOf(tunnel.answer), tunnel.line]).toEqual([status, 'denied :0']);
     if (status === '403') expect(tunnel.answer).toContain('network policy');
@@ -195,7 +195,7 @@ describe('what can be read in two ways', () => {
     expect([viaSocks.answer.slice(0, 4), viaSocks.line]).toEqual(['\x05\x00\x05\x08', 'denied :0']);
   });
 
-  test('A62: CR and LF in a host end the line, and what is left of it is no request', async () => {
+  test('A62: CR and LF in a host end the line, and the rest is no request', async () => {
     for (const host of ['allowed.test\r\nX: y', 'allowed.test\n', 'allowed.test\r'])
       expect(statusOf((await refused(`CONNECT ${host}:443 HTTP/1.1\r\nHost: allowed.test\r\n\r\n`)).answer)).toBe(
         '400',
@@ -263,11 +263,11 @@ describe('what can be read in two ways', () => {
   ])('A61: %s: refused and never forwarded', async (_, bytes) => {
     const { answer, line } = await refused(bytes);
     expect([statusOf(answer), line]).toEqual(['400', 'denied :0']);
-    // One answer only: what stands behind a request that was refused is not looked at.
+    // One answer only: the bytes after a refused request are not read.
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
   });
 
-  test('SOCKS5 serves CONNECT only, and only the one without a password', async () => {
+  test('SOCKS5 serves CONNECT only, and no password', async () => {
     const replies = await Promise.all(
       [
         [5, 1, 0, 5, 2, 0, 1, 127, 0, 0, 1, 0, 80],

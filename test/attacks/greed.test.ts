@@ -48,9 +48,9 @@ test.for(GREED_ATTACKS.map((one) => [one.id, one] as const))('%s is limited by i
 
 test('a silent kill counts as the memory limit on a remote engine, and as nothing on a local one', () => {
   const heldIn = (remote: boolean): string[] =>
-    GREED_ATTACKS.filter((one) => 'held' in judgeGreed(one, { said: 'began\n', ended: null, exitCode: 137, far: remote })).map(
-      ({ id }) => id,
-    );
+    GREED_ATTACKS.filter(
+      (one) => 'held' in judgeGreed(one, { said: 'began\n', ended: null, exitCode: 137, far: remote }),
+    ).map(({ id }) => id);
   expect(heldIn(true)).toEqual(['res-memory', 'res-memory-files']);
   expect(heldIn(false)).toEqual([]);
 });

@@ -1,5 +1,5 @@
-// test/attacks/import.test.ts: files that say they are exported tasks, made by somebody who wants more than to have a task imported.
-// Every one of them is refused in words and leaves nothing behind, or is imported without what it wanted.
+// test/attacks/import.test.ts: exported tasks that an attacker made. Each is refused with a reason and leaves nothing behind, or is imported
+// without what the attacker wanted.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -33,10 +33,10 @@ beforeAll(async () => {
 });
 afterAll(() => machine[Symbol.dispose]());
 
-/** All that an import could change. */
+/** Everything that an import could change. */
 function state(): unknown {
   return {
-    // The directory in which the kernel prepares an overlay belongs to it: nobody else may look into it.
+    // No other user may look into the overlay's work directory, which belongs to the kernel.
     files: execFileSync(
       'find',
       [
@@ -63,7 +63,7 @@ function state(): unknown {
   };
 }
 
-/** None may do anything, and each must be told why in words that a person can read. */
+/** Imports the files: each must be refused, in words that a person can read, and must change nothing. */
 async function refused(files: readonly string[], into?: string): Promise<Outcome[]> {
   const before = state();
   const outcomes = await importAll(machine, files, into);
@@ -78,7 +78,7 @@ async function refused(files: readonly string[], into?: string): Promise<Outcome
   return outcomes;
 }
 
-test('the file that all of them are made from is a sound one', async () => {
+test('the sound file that all others are made from is imported', async () => {
   const [outcome] = await importAll(machine, [await writeParts(machine, 'again.ags', parts())]);
   expect(outcome).toMatchObject({ name: 'work-2' });
   expect((await machine.ags(['rm', 'work-2', '-y'])).code).toBe(0);
@@ -102,7 +102,7 @@ describe('the archive', () => {
       bytes.write(link, 157, 'latin1');
     });
 
-  test('other names, paths, links, devices, directories, extensions, another owner', async () => {
+  test('a member with another name, path, type or owner is refused', async () => {
     const odd = [
       ...['../../x', '/etc/x', './base.pack', 'base.pack/', 'services/db.tar', '', 'BASE.PACK'].map(named),
       ...['1', '2', '3', '4', '5', '6', '7', 'x', 'g', 'L', 'K', 'S', '\0'].map((type) => typed(type, '/etc/passwd')),
@@ -115,7 +115,7 @@ describe('the archive', () => {
     await refused(odd.map((bytes, i) => writeBytes(machine, `odd-${i}.ags`, bytes)));
   });
 
-  test('a member twice, one that is missing, something after the end, no end', async () => {
+  test('an archive with a repeated or missing member, trailing bytes or no end is refused', async () => {
     const first = sound.subarray(0, 512 + Math.ceil((parts().members['base.pack']?.length ?? 0) / 512) * 512);
     const { manifest, members } = parts();
     const { 'events.jsonl.gz': events = Buffer.alloc(0), ...less } = members;
@@ -138,12 +138,12 @@ describe('the archive', () => {
     expect(await machine.ags(['import', join(machine.home, 'none.ags')])).toMatchObject({ code: 3, stdout: '' });
   });
 
-  test('cut short anywhere: never half a task', async () => {
+  test('a file that is cut short anywhere is never imported', async () => {
     const cuts = Array.from({ length: 40 }, (_, i) => Math.floor((sound.length * i) / 40));
     await refused(cuts.map((at) => writeBytes(machine, `cut-${at}.ags`, sound.subarray(0, at))));
   });
 
-  test('a bit changed anywhere: refused, or not a part of what it means', async () => {
+  test('a changed bit is noticed, or does not change the meaning', async () => {
     const flips = Array.from({ length: 48 }, (_, i) => {
       const bytes = Buffer.from(sound);
       const at = Math.floor((sound.length * (i + 0.37)) / 48);
@@ -154,7 +154,7 @@ describe('the archive', () => {
       machine,
       flips.map(({ path }) => path),
     );
-    // What fills a block up may be changed, or a word of a text.
+    // A bit in the padding of a block may change, or one in a free text.
     const names = outcomes.flatMap(({ name }) => name ?? []);
     for (const { code = 'import.refused', stack } of outcomes)
       expect(code, stack).toMatch(/^(import\.refused|usage\.invalid|project\.unsuitable)$/);
@@ -165,7 +165,7 @@ describe('the archive', () => {
 });
 
 describe('the manifest', () => {
-  test('lies about sizes, hashes, names, places and rights', async () => {
+  test('lies about sizes, hashes, names, places and rights are refused', async () => {
     const files: string[] = [];
     for (const [name, lie] of Object.entries(MANIFEST_LIES))
       files.push(
@@ -176,7 +176,7 @@ describe('the manifest', () => {
     const before = state();
     const outcomes = await importAll(machine, files);
     expect(outcomes.filter(({ code }) => code === undefined)).toEqual([]);
-    // A commit that is not here is a reason to ask whether this is the right repository.
+    // With an unknown commit, this may just be the wrong repository.
     expect(
       outcomes.filter(({ code = '' }) => !/^(import\.refused|usage\.invalid|project\.unsuitable)$/.test(code)),
     ).toEqual([]);
@@ -203,13 +203,13 @@ describe('the objects', () => {
   const plain = tree([['100644', 'a', text]]);
   const nowhere = tree([['100644', 'never', blob('nobody has this\n')]]);
 
-  test('a sound forgery goes through, so that the others fail for their own reason', async () => {
+  test('a sound forgery is imported, so the others fail for their own reason', async () => {
     const [outcome] = await importAll(machine, [await forged('sound', withTree(plain))]);
     expect(outcome, outcome?.stack).toMatchObject({ name: 'work-2' });
     expect((await machine.ags(['rm', 'work-2', '-y'])).code).toBe(0);
   });
 
-  test('names that lead elsewhere, traps of links, repositories in the repository, missing and broken objects', async () => {
+  test('names that lead elsewhere, link traps, nested repositories, and missing or broken objects are refused', async () => {
     const sub = tree([['100644', 'config', text]]);
     const files = [
       ...(await Promise.all(
@@ -255,7 +255,7 @@ describe('the objects', () => {
     await refused(files);
   });
 
-  test('a history from elsewhere, where a repository is to be made of it: the same', async () => {
+  test('a foreign history for a new repository is checked in the same way', async () => {
     const evil = tree([['40000', '.git', tree([['100755', 'hooks', text]])]]);
     const rooted = commitOn(evil, null, 'first');
     const hollow = commitOn(nowhere, null, 'first');
@@ -272,7 +272,7 @@ describe('the objects', () => {
       files.push(await writeParts(machine, `history-${name}.ags`, made));
     }
     await refused(files, join(machine.home, 'made'));
-    // Nor into one that is there, even if it was named.
+    // An existing repository refuses it too, even if the user names it.
     await refused(files, machine.project);
   });
 });
@@ -281,7 +281,7 @@ describe('the history', () => {
   const pack = (events: readonly unknown[]): Buffer =>
     gzipSync(events.map((event) => `${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join(''));
 
-  test('what unpacks to more than a log can be ends the import', async () => {
+  test('an import that unpacks to more than a log can be is refused', async () => {
     const made = parts();
     made.members['events.jsonl.gz'] = gzipSync(Buffer.alloc(330 * 2 ** 20), { level: 1 });
     const also = parts();
@@ -289,13 +289,13 @@ describe('the history', () => {
     const files = [await writeParts(machine, 'bomb-1.ags', made), await writeParts(machine, 'bomb-2.ags', also)];
     const outcomes = await refused(files);
     for (const { message } of outcomes) expect(message).toContain('when it is unpacked');
-    // Nor does it take for ever to find out that nothing is in it.
+    // Nor does it search long through lines without content.
     made.members['events.jsonl.gz'] = gzipSync(Buffer.alloc(300 * 2 ** 20, 'x\n'), { level: 1 });
     const [lines] = await refused([await writeParts(machine, 'lines.ags', made)]);
     expect(lines?.message).toContain('too many lines');
   });
 
-  test('events of other kinds or shapes are dropped, and what is shown of the others moves no cursor', async () => {
+  test('events of unknown kinds or shapes are dropped, and escapes in the others are shown as text', async () => {
     const evil = '\u001b[2J\u001b]0;pwned\u0007\u009b2J\u202egnp\r\b';
     const at = '2026-01-01T00:00:00.000Z';
     const made = parts();
@@ -364,7 +364,7 @@ describe('the history', () => {
 });
 
 describe('rights', () => {
-  test('what the file wants is not in force without a yes; what narrows is', async () => {
+  test('a right that the file asks for needs a yes; a restriction applies at once', async () => {
     const made = parts();
     made.manifest.rules = {
       network: 'record',
@@ -400,12 +400,12 @@ describe('rights', () => {
     writeConfig('');
   });
 
-  test('hooks and wishes of a repository that is made wait for their own yes', async () => {
+  test('hooks and settings of a new repository need their own approval', async () => {
     using there = createAgentMachine(CALLER, {
       'ags.yaml': 'network: { allow: [wide.example] }\n',
       '.ags/hooks/pre-any': `#!/bin/sh\ntouch "$HOME/hook-ran"\n`,
     });
-    // Somebody else's machine, where they have said yes.
+    // The machine of somebody else, who approved them there.
     there.git('update-index', '--chmod=+x', '.ags/hooks/pre-any');
     there.git('commit', '-qm', 'hook');
     there.git('reset', '-q', '--hard');
@@ -429,7 +429,7 @@ describe('rights', () => {
   }
 });
 
-test('the name of a task that is there, also of one that runs, is never taken', async () => {
+test('an import never takes the name of an existing task, even of a running one', async () => {
   await machine.ags(['start', 'busy', 'say: up // wait: 60', '-a', 'demo', '-d', '--max-parallel', '64']);
   await machine.event('busy', 'agent.said');
   const made = parts();

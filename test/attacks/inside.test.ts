@@ -1,5 +1,4 @@
-// test/attacks/inside.test.ts: every attempt of the tables, from inside a sandbox, as root and as a user, over both kinds of
-// workspace.
+// test/attacks/inside.test.ts: every attempt of the tables from inside a sandbox, as root and as a user, over both kinds of workspace.
 // needs: sandbox
 import { insideAttacks } from './inside.ts';
 

@@ -1,4 +1,4 @@
-// test/attacks/inside.ts: every attempt of the tables, from inside a sandbox. One sandbox runs them all; each is reported by itself.
+// test/attacks/inside.ts: every attempt of the tables from inside a sandbox. One sandbox runs them all; each is reported on its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
 import type { PodmanUser } from '../sandbox/podman-user.ts';
@@ -8,17 +8,17 @@ import { CONTROL } from '../../src/attack/table/files.ts';
 import { INSIDE_ATTACKS } from '../../src/attack/table/table.ts';
 import { createVictims, type Victims } from './victims.ts';
 
-// Those that need a host of their own are tried by doctor-attack.full.test.ts.
+// doctor-attack.full.test.ts tries the attempts that need a host of their own.
 const ATTACKS = [...INSIDE_ATTACKS.filter(({ needs }) => needs === undefined), CONTROL];
 const CASES = CALLERS.flatMap((caller) => (['overlay', 'copy'] as const).map((workspace) => ({ caller, workspace })));
 
 export interface Elsewhere {
-  /** Where the machine stands: an engine does not see the /tmp of the tests. */
+  /** The machine's directory: an engine does not see the /tmp of the tests. */
   readonly disk?: string;
   readonly group?: string;
-  /** An ordinary user that is known here, made by whoever asks. */
+  /** An ordinary user that the caller has created on this machine. */
   readonly user?: () => PodmanUser;
-  /** What the engine itself writes on the host, for its caller. */
+  /** Lines about files that the engine itself writes on the host. */
   readonly ofEngine?: RegExp;
 }
 

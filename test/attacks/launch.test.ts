@@ -1,5 +1,5 @@
-// test/attacks/launch.test.ts: what can be wrong around a start: odd paths, odd variables, a project that is swapped, files that
-// a sandbox left for the next one, a sandbox program that is missing or lies. It works, or it refuses; it never shows more.
+// test/attacks/launch.test.ts: unusual starts: odd paths and variables, a swapped project, files that an earlier sandbox left, a sandbox
+// program that is missing or lies. The start works or is refused; it never shows more.
 // needs: sandbox
 import { spawnSync } from 'node:child_process';
 import {
@@ -36,7 +36,7 @@ const ODD_NAMES = [
 ];
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
-  test.for(ODD_NAMES)('A19: a project called %j is shown, it alone, and its changes come back', async (name) => {
+  test.for(ODD_NAMES)('A19: a project called %j is shown alone, and its changes come back', async (name) => {
     using machine = createMachine(caller, { name });
     addSibling(machine);
     const inside = await machine.ags([
@@ -56,7 +56,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(machine.home).filter((entry) => !['code', '.local', '.cache'].includes(entry))).toEqual([]);
   });
 
-  test('A19: a state directory with an odd name is used, and nothing else', async () => {
+  test('A19: a state directory with an odd name is used, and no other directory', async () => {
     using machine = createMachine(caller);
     const state = join(machine.home, 'st,a:te\\ "x\' *[y]\n$(touch pwned)');
     const env = { XDG_STATE_HOME: state };
@@ -108,7 +108,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     ['../../escaped', '-rf', 'new\nline \u001b[2J', 'long'.repeat(1000)].map(
       (name) => [name.slice(0, 20), name] as const,
     ),
-  )('A19: a task named %j stays in its place', async ([, name]) => {
+  )('A19: a task named %j stays in the state directory', async ([, name]) => {
     using machine = createMachine(caller);
     const run = await machine.ags([
       'exec',
@@ -157,7 +157,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     },
   );
 
-  test('A9: what a sandbox leaves for the next start is not there, and asks for nothing', async () => {
+  test('A9: files that a sandbox leaves behind do not affect the next start', async () => {
     using machine = createMachine(caller);
     addSibling(machine);
     const plant = `mkdir -p "$HOME/.config/ags" "$HOME/.cache/ags" "$HOME/.local/state/ags/tasks/planted" "$HOME/.local/bin" .ags; printf 'mounts:\\n  - ${machine.home}\\n' | tee "$HOME/.config/ags/config.yaml" ags.yaml .ags/config.yaml ../ags.yaml > /dev/null; echo '{"problem":null}' > "$HOME/.cache/ags/ready.json"; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' | tee "$HOME/.local/bin/git" "$HOME/.local/bin/bwrap" > /dev/null; chmod 755 "$HOME/.local/bin/"*; for f in .bashrc .profile .gitconfig .npmrc; do echo breach > "$HOME/$f"; done; echo done`;
@@ -188,7 +188,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     process.execPath,
     AGS,
     'exec',
-    // Or an engine that is there would be taken.
+    // Otherwise an engine on this machine would be used.
     '--backend',
     'native',
     '--review',
@@ -220,9 +220,9 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     }).toEqual({ failed: true, bug: false, said: true });
   });
 
-  test('A26: what cannot lie under an overlay is not shown unless it is asked for', () => {
+  test('A26: directories that cannot lie under an overlay are not shown unless the user asks for them', () => {
     using machine = createMachine(caller);
-    // This clone may itself be below /opt: it is shown at another place first.
+    // This clone may itself be below /opt, so it is mounted elsewhere first.
     const clone = join(machine.root, 'clone');
     mkdirSync(clone);
     const other = [
@@ -241,7 +241,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     expect(look('--mount', '/opt')).toBe('/opt:\nbelow\n\n/opt/below:\nfile\n');
   });
 
-  test('A26: a server of the host that has its socket in /usr/local cannot be spoken to', () => {
+  test('A26: a server of the host with its socket in /usr/local cannot be reached', () => {
     using machine = createMachine(caller);
     const socket = `socket(S, PF_UNIX, SOCK_STREAM, 0)`;
     const serve = `perl -MSocket -e '${socket}; bind(S, pack_sockaddr_un("/usr/local/s")) or die; chmod 0777, "/usr/local/s"; listen S, 5; alarm 25; syswrite C, "breach" while accept(C, S)'`;
@@ -252,20 +252,20 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     expect([run('env'), run(process.execPath, AGS, 'exec', '--')]).toEqual(['connected', 'refused']);
   });
 
-  test('when it lies only after a good start, nothing runs either', async () => {
+  test('when bubblewrap starts to lie after a good start, nothing runs either', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({ code: 0 });
-    // bubblewrap makes the network itself where there is no gateway; doors.test.ts has the other case.
+    // Without a gateway bubblewrap makes the network itself; listeners.test.ts has the other case.
     expect(withBwrap(machine, lies[3]?.[1] ?? '', 'off')).toMatchObject({ stdout: '' });
   });
 
   // Root's launcher needs no unshare.
   const forUsers = caller === 'user' ? test : () => undefined;
-  forUsers('where nobody but bubblewrap may make namespaces, a sandbox has no network, and that is said', () => {
+  forUsers('where only bubblewrap may make namespaces, a sandbox has no network, and ags says so', () => {
     using machine = createMachine(caller);
     const dir = mkdtempSync('/tmp/ags-unshare-');
     try {
-      // Inside, where it is asked whether user namespaces can be had, it is the program itself.
+      // Inside a sandbox, where ags tries whether user namespaces work, it is the real unshare.
       const refusing = `#!/bin/sh\n[ "$AGS_SANDBOX" != 1 ] || exec /usr/bin/chfn "$@"\necho "unshare: unshare failed: Operation not permitted" >&2\nexit 1\n`;
       writeFileSync(join(dir, 'unshare'), refusing, { mode: 0o755 });
       spawnSync('cp', ['/usr/bin/unshare', join(dir, 'real')]);
@@ -298,7 +298,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     },
   );
 
-  /** `ags exec` where /usr/bin/bwrap is another program. */
+  /** Runs `ags exec` with another program as /usr/bin/bwrap. */
   function withBwrap(machine: Machine, script: string, network = 'on'): Result {
     const dir = mkdtempSync('/tmp/ags-bwrap-');
     try {
@@ -313,7 +313,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
     }
   }
 
-  /** Runs a command as the machine's caller in a mount namespace of its own, which root has prepared. */
+  /** Runs a command as the machine's caller in a mount namespace that root has prepared. */
   function inNamespace(
     machine: Machine,
     prepare: string,
@@ -328,7 +328,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
       ['--mount', '--propagation', 'private', ...flags, '--', 'sh', '-c', script, 'sh', ...command],
       { cwd: machine.project, env: machine.env, encoding: 'utf8', timeout: 110_000 },
     );
-    // Whatever ags found out there does not hold for this machine: other tests must not learn it.
+    // The readiness that ags found there is wrong for this machine: other tests must not read it.
     for (const name of listIfThere(join(machine.home, '.cache/ags')))
       if (name.startsWith('ready')) rmSync(join(machine.home, '.cache/ags', name));
     return { code: run.status, signal: run.signal, stdout: run.stdout, stderr: run.stderr };
@@ -337,7 +337,7 @@ describe.runIf(process.getuid?.() === 0).each(CALLERS)('A41: as %s', (caller) =>
 
 const listIfThere = (dir: string): string[] => (existsSync(dir) ? readdirSync(dir) : []);
 
-/** A bubblewrap that takes one option out of the arguments it was given, and hands the rest to the real one. */
+/** A bubblewrap that removes one option from its arguments and passes the rest to the real one. */
 function leaveOut(option: string): string {
   return `#!/usr/bin/perl
 my $real = 'REAL';

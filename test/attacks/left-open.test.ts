@@ -1,4 +1,4 @@
-// test/attacks/left-open.test.ts: what the caller of ags has left open is not open inside; and `ags doctor --attack` would notice.
+// test/attacks/left-open.test.ts: descriptors that the caller of ags left open are closed inside; `ags doctor --attack` would notice.
 // needs: sandbox
 import { expect, test } from 'vitest';
 import { FIND_LEFT_OPEN } from '../../src/attack/table/neighbours.ts';
@@ -7,10 +7,10 @@ import { startNeighbour } from '../../src/attack/inside.ts';
 import { openStage, type AttackedProject } from '../../src/attack/attacked-project.ts';
 import { AGS, createMachine } from '../harness.ts';
 
-/** In the place of ags: a program that closes nothing. */
+/** A stand-in for ags that closes no descriptor. */
 const CARELESS = ['perl', '-e', `$| = 1; ${FIND_LEFT_OPEN} print "ready\\n"; 1 while sysread STDIN, my $more, 64`];
 
-test('a descriptor that was left open is closed by ags, and would be seen if it were not', async () => {
+test('ags closes descriptors that its caller left open, and an open one would be noticed', async () => {
   using machine = createMachine(process.getuid?.() === 0 ? 'root' : 'user');
   const self = [process.execPath, AGS];
   await using stage = await openStage({ ...makeHostContext({ ...machine.env }), cwd: machine.project, self }, {});

@@ -1,6 +1,6 @@
-// test/attacks/lies.test.ts: a sandbox that prepares its files so that the host shows something else than it takes, or runs
-// something while it looks.
-// Invariant of all tests here: after everything is looked at and taken, no planted program has run.
+// test/attacks/lies.test.ts: a sandbox prepares its files so that the host would show other changes than it takes, or would run a program
+// while it looks.
+// Invariant of all tests here: after everything was shown and accepted, no planted program has run.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -41,7 +41,7 @@ async function listed(machine: Machine): Promise<Listed> {
 
 const summary = (list: Listed): string[] => list.changes.map((change) => `${change.kind} ${change.path}`).toSorted();
 
-/** Everything a user does to look at a task and at the project, and then takes it all. */
+/** Looks at the task and the project in every way that a user does, then accepts everything. */
 async function lookAndTake(machine: Machine): Promise<string> {
   for (const args of [['list'], ['diff'], ['review']]) await machine.ags(args);
   const { changes } = await listed(machine);
@@ -50,7 +50,7 @@ async function lookAndTake(machine: Machine): Promise<string> {
     try {
       machine.git(...args);
     } catch {
-      // A failure is no harm; a program that ran is, and is looked for below.
+      // A failure does no harm; the test checks below whether a program ran.
     }
   }
   return taken.stderr;
@@ -60,7 +60,7 @@ const risky = (changes: Listed['changes']): string[] =>
   changes.filter((change) => change.lane !== 'inert').flatMap((change) => [`--risky=${change.path}`]);
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
-  test('A111: overlay marks that the sandbox sets itself change nothing of what is shown', async () => {
+  test('A111: overlay marks that the sandbox sets itself do not change what is shown', async () => {
     using machine = createMachine(caller, { files: FILES });
     const script = `
 for name in opaque redirect metacopy origin whiteout impure; do setfattr -n user.overlay.$name -v y docs src README.md 2>/dev/null; setfattr -n user.overlay.overlay.$name -v y docs 2>/dev/null; done
@@ -75,7 +75,7 @@ echo changed >> src/a.txt; find . -path ./.git -prune -o -type f -print | sort`;
     expect(summary(await listed(machine))).toEqual(['modified src/a.txt', 'new new/n.txt']);
   });
 
-  test('A110: what is shown and taken is what the sandbox saw, deletions and all', async () => {
+  test('A110: the changes that are shown and accepted are those the sandbox saw, deletions included', async () => {
     using machine = createMachine(caller, { files: FILES });
     const script = `
 rm -rf docs; mkdir docs; echo fresh > docs/fresh.txt; rm src/b.txt; : > .wh.src; : > .wh.README.md; echo opq > src/.wh..wh..opq
@@ -94,14 +94,14 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     expect(lstatSync(join(machine.project, 'hard1')).nlink).toBe(1);
   });
 
-  test('A110: a file that was moved away and made a directory is taken as that', async () => {
+  test('A110: a file that became a directory is accepted as one', async () => {
     using machine = createMachine(caller, { files: FILES });
     await inside(machine, 'mv data.bin src/moved.bin; mkdir data.bin; echo y > data.bin/inner');
     await machine.ags(['review', '--accept-all']);
     expect([machine.read('data.bin/inner'), machine.read('src/moved.bin')]).toEqual(['y\n', 'x\n']);
   });
 
-  test('A110: a part of such a set is refused with what it needs, and nothing is lost', async () => {
+  test('A110: accepting a part of such a change is refused with what else it needs, and nothing is lost', async () => {
     using machine = createMachine(caller, { files: FILES });
     await inside(
       machine,
@@ -136,7 +136,7 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('A109: pipes, sockets and links out of the project are refused, or at least never followed', async () => {
+  test('A109: pipes, sockets and links out of the project are refused or never followed', async () => {
     using machine = createMachine(caller, { files: FILES });
     const target = join(machine.home, 'target');
     mkdirSync(target);
@@ -153,7 +153,7 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     expect(machine.read('ok.txt')).toBe('x\n');
   });
 
-  test('A106: a link of the project that was made a directory does not lead a file out', async () => {
+  test("A106: a project's link that became a directory does not lead a file out", async () => {
     using machine = createMachine(caller, { files: FILES });
     const outside = join(machine.home, 'outside');
     mkdirSync(outside);
@@ -164,7 +164,7 @@ chmod 4755 src/a.txt; chmod 2777 docs; find . -path ./.git -prune -o -type f -pr
     expect(readdirSync(outside)).toEqual([]);
   });
 
-  test('A105: nothing that is planted in any git directory, attribute or setting runs on the host', async () => {
+  test('A105: nothing planted in a git directory, attribute or setting runs on the host', async () => {
     using machine = createMachine(caller, { files: FILES });
     const pwned = join(machine.root, 'pwned');
     const program = `touch ${pwned}`;
@@ -211,7 +211,7 @@ mkdir -p bare.git/objects bare.git/refs bare.git/hooks; echo 'ref: refs/heads/ma
 echo '${machine.home}/code' > .git/objects/info/alternates; echo 0000000000000000000000000000000000000000 > .git/shallow; mkdir -p .git/refs/replace; echo x > .git/refs/replace/$(printf 0%.0s $(seq 40))
 printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo changed >> src/a.txt; echo core.excludesFile > .gitignore; rm -f .git/index; echo junk > .git/HEAD`;
     await inside(machine, script);
-    // What was planted is live: git, asked about it directly, runs it.
+    // The planted settings work: git runs the program when called directly.
     execFileSync('cp', [
       '-a',
       join(machine.stateDir, 'tasks', machine.tasks()[0] ?? '', 'run/upper/lib'),
@@ -258,7 +258,7 @@ printf '#!/bin/sh\\n${program}\\n' > src/run.sh; chmod 755 src/run.sh; echo chan
     expect(summary(await listed(machine))).toEqual(['modified src/a.txt', 'new .gitattributes']);
   });
 
-  test('A114: files and directories too large, too deep and too closed to be listed are refused with a reason', async () => {
+  test('A114: trees that are too large, too deep or unreadable are refused with a reason', async () => {
     using machine = createMachine(caller, { files: FILES });
     await inside(
       machine,

@@ -1,4 +1,4 @@
-// test/attacks/lifetime.test.ts: nothing of a sandbox outlives it, whatever the sandbox does and however it ends.
+// test/attacks/lifetime.test.ts: no process or file of a sandbox outlives it, whatever the sandbox does and however it ends.
 // needs: sandbox
 import { randomBytes } from 'node:crypto';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
@@ -14,7 +14,7 @@ import { createVictims } from './victims.ts';
 const newWord = (): string => `word-${randomBytes(6).toString('hex')}`;
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
-  test('A22: killing every process there is kills none of the host', async () => {
+  test('A22: killing every process inside kills none of the host', async () => {
     using machine = createMachine(caller);
     await using victims = await createVictims(machine);
     const run = await machine.ags(['exec', '--', 'perl', '-e', 'kill 9, -1; kill 9, 0']);
@@ -56,7 +56,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     },
   );
 
-  test('A18: when ags is killed while the sandbox is still being made, the command never runs', async () => {
+  test('A18: when ags is killed while the sandbox is being made, the command never runs', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--', 'true']);
     const word = newWord();
@@ -68,7 +68,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     }
   });
 
-  test('A18: bubblewrap itself decides when it ends with ags: ended sooner, it would leave a first process that waits for ever', async () => {
+  test('A18: bubblewrap itself arranges to end with ags: any earlier, its first process would wait for ever', async () => {
     using machine = createMachine(caller);
     const asks = `my $n = pack 'i', 0; syscall(${process.arch === 'arm64' ? 167 : 157}, 2, $n); print 'signal ', unpack 'i', $n`;
     const { argv, env } = await prepareMutant(
@@ -86,7 +86,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(run.stdout, run.stderr).toBe('signal 0');
   });
 
-  test('A34: on the host no process of the sandbox is root, or has a way to become it', async () => {
+  test('A34: no process of the sandbox is root on the host, or can become root', async () => {
     using machine = createMachine(caller);
     const word = newWord();
     const child = await startReady(machine, ['sh', '-c', `echo ready; sleep 300; : ${word}`]);
@@ -132,7 +132,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     },
   );
 
-  test('the bond with the parent is what ends it: without --die-with-parent it goes on', async () => {
+  test('without --die-with-parent a sandbox outlives its parent, with it none does', async () => {
     using machine = createMachine(caller);
     const survives = async (mutated: boolean): Promise<boolean> => {
       const word = newWord();
@@ -141,7 +141,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
         mutated ? { launch: (launch) => without(launch, '--die-with-parent') } : {},
         ['sh', '-c', `echo ready; sleep 300; : ${word}`],
       );
-      // A parent between us and the sandbox, to be killed.
+      // A parent between this test and the sandbox, to be killed.
       const parent = spawn('sh', ['-c', '"$@" & wait', 'sh', ...argv], {
         cwd: '/',
         env,
@@ -157,7 +157,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect({ whole: await survives(false), mutated: await survives(true) }).toEqual({ whole: false, mutated: true });
   });
 
-  test('A147: a task that is thrown away leaves nothing, however its directories were left', async () => {
+  test('A147: a removed task leaves nothing, whatever the modes and depth of its directories', async () => {
     using machine = createMachine(caller);
     const program =
       'mkdir "a"; chdir "a"; for (1 .. 60) { mkdir "d" x 200 or last; chdir "d" x 200 } chdir $ENV{HOME}; mkdir "x"; open my $f, ">", "x/y"; chmod 0, "x/y"; chmod 0, "x"; symlink "/", "root"; symlink ".", "loop"; mkdir "many"; for (1 .. 500) { open my $f, ">", "many/$_" }';
@@ -168,7 +168,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-/** Stops the launcher before it has become bubblewrap, kills ags, and lets the launcher go on. */
+/** Stops the launcher before it becomes bubblewrap, kills ags, and continues the launcher. */
 async function catchLauncher(machine: Machine, word: string): Promise<void> {
   for (let attempt = 0; attempt < 40; attempt++) {
     const child = machine.start(['exec', '--', 'sh', '-c', `sleep 300; : ${word}`]);
@@ -204,8 +204,8 @@ async function firstOther(word: string, child: ChildProcess): Promise<number | n
 }
 
 /**
- * Writes code into bubblewrap's first process where that waits for its children: give the death signal up, then wait for ever.
- * A child that ends makes it run. Where the memory cannot be written, it says "ready" all the same.
+ * Overwrites the code where bubblewrap's first process waits for its children: it gives up the death signal, then waits for ever. A child
+ * that ends makes it run. If the memory cannot be written, the program prints "ready" anyway.
  */
 const TAKE_OVER = String.raw`
 $| = 1;

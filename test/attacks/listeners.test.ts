@@ -1,4 +1,4 @@
-// test/attacks/listeners.test.ts: what stands around a sandbox lies about its network. Nothing runs then.
+// test/attacks/listeners.test.ts: a launcher or a bubblewrap that lies about the network: the command does not run.
 // needs: sandbox
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,17 @@ import { createPlace } from '../conformance/place.ts';
 const LOOPBACK: SandboxNetwork = { kind: 'loopback' };
 const GATEWAY: SandboxNetwork = {
   kind: 'gateway',
-  // On a machine whose network is shared, these are ports of the machine.
-  listeners: [27_391, 27_392].map((port) => ({ name: `door ${port}`, protocol: 'tcp', address: '127.0.0.1', port })),
+  // If the network is shared, these are ports of the host.
+  listeners: [27_391, 27_392].map((port) => ({
+    name: `port ${port}`,
+    protocol: 'tcp',
+    address: '127.0.0.1',
+    port,
+  })),
   reach: false,
 };
 
-/** The launcher with each of these replaced; they must be there. */
+/** The launcher with these replacements; each must match. */
 const changed = (...changes: readonly (readonly [from: string, to: string])[]): Instead => ({
   prefix: [
     'perl',
@@ -26,7 +31,7 @@ const changed = (...changes: readonly (readonly [from: string, to: string])[]): 
   ],
 });
 
-/** The error's code, or what the command could do. */
+/** The code of the error, or the output of the command. */
 async function attempt(network: SandboxNetwork, instead: Instead): Promise<string> {
   using place = await createPlace((directory) => openNative(directory, instead));
   try {
@@ -63,7 +68,7 @@ test('A41: a launcher that makes no network is noticed from outside', async () =
   expect(await attempt(GATEWAY, shared)).toBe('backend.unprotected');
 });
 
-test('a sandbox that comes without one of its doors does not run', async () => {
+test('a sandbox without one of its listeners does not run', async () => {
   const silent = changed(
     ['\\(0 \\.\\. \\$#listeners\\)', '(1 .. \\$#listeners)'],
     ['1 while \\$heard.*?;', 'sleep 1;'],

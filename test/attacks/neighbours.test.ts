@@ -1,4 +1,4 @@
-// test/attacks/neighbours.test.ts: two sandboxes of one user at the same time, and one after the other: neither finds the other.
+// test/attacks/neighbours.test.ts: two sandboxes of one user, at the same time and one after the other, do not find each other.
 // needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ChildProcess } from 'node:child_process';
@@ -40,13 +40,13 @@ describe.each(CALLERS)('as %s, a task does not find', (caller) => {
     expect(breaches(attack, live?.answers[i] ?? '')).toEqual([]);
   });
   test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))(
-    'what a task before it left (A159): %s',
+    'files of an earlier task (A159): %s',
     ([, attack, i]) => {
       expect(breaches(attack, later?.answers[i] ?? '')).toEqual([]);
     },
   );
   test.for(LATER.map((attack, i) => [attack.what, attack, i] as const))(
-    'what a task of the same name left (A159): %s',
+    'files of an earlier task of the same name (A159): %s',
     ([, attack, i]) => {
       expect(breaches(attack, fresh?.answers[i] ?? '')).toEqual([]);
     },

@@ -1,4 +1,4 @@
-// test/attacks/own-context.ts: what a verb knows about its caller, for tests that call one in their own process.
+// test/attacks/own-context.ts: the host context of a machine, for tests that call functions of ags in their own process.
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { HostContext } from '../../src/run/host-context.ts';

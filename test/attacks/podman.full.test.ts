@@ -1,4 +1,4 @@
-// test/attacks/podman.full.test.ts: the same attempts from inside a container of Podman, of an ordinary user's and of root's.
+// test/attacks/podman.full.test.ts: the attempts from inside a Podman container, of an ordinary user and of root.
 import { afterAll, beforeAll, test } from 'vitest';
 import { createPodmanUser, HAS_PODMAN, type PodmanUser } from '../sandbox/podman-user.ts';
 import { insideAttacks } from './inside.ts';

@@ -1,6 +1,5 @@
-// test/attacks/repository.test.ts: a repository that came from elsewhere as files (an archive, a disk, a shared directory), whose
-// git directory was made to reach further than the project. What it names is not shown.
-// A clone cannot be made like this; what is unpacked can.
+// test/attacks/repository.test.ts: a repository that arrived as files (an archive, a disk, a shared directory), and whose git directory
+// reaches further than the project. The directories that it names are not shown. A clone cannot be made like this.
 // uses: sandbox
 import { execFileSync } from 'node:child_process';
 import {
@@ -22,7 +21,7 @@ import { identity } from './run-inside.ts';
 
 const SECRET = 'CANARY-outside-of-the-project';
 
-/** A home with a secret, and another repository with one. */
+/** Adds secrets to the home, and another repository with a secret. */
 function addSecrets(machine: Machine): void {
   for (const path of ['secret.txt', '.ssh/id_ed25519', 'code/sibling/private.txt']) {
     mkdirSync(dirname(join(machine.home, path)), { recursive: true });
@@ -48,7 +47,7 @@ function addSecrets(machine: Machine): void {
   git('branch', SECRET);
 }
 
-/** Looks inside wherever the secret could have come in: below the borrowed objects, in the git directory, in every object. */
+/** Looks for the secret below the borrowed objects, in the git directory and in every object. */
 const SEARCH = `for dir in /run/ags/objects/* /run/ags/objects/*/* /run/ags/objects/*/*/*; do cat "$dir/secret.txt" "$dir/.ssh/id_ed25519" "$dir/id_ed25519" "$dir/code/sibling/private.txt" "$dir$HOME/secret.txt"; done 2>/dev/null
 grep -rsF '${SECRET}' .git; for dir in .git .git/modules/*; do git --git-dir "$dir" cat-file --batch-all-objects --batch 2>/dev/null | grep -aF '${SECRET}'; done; ls -A "$HOME/code"; cat ../sibling/private.txt 2>/dev/null; echo searched`;
 
@@ -209,14 +208,14 @@ const PLANTINGS: readonly (readonly [string, (machine: Machine) => void])[] = [
 ];
 
 describe.concurrent.each(CALLERS)('as %s', (caller) => {
-  test.for(PLANTINGS)('A98: a git directory that %s shows nothing of it', async ([, plant]) => {
+  test.for(PLANTINGS)('A98: a git directory that %s shows no secret', async ([, plant]) => {
     using machine = createMachine(caller);
     addSecrets(machine);
     plant(machine);
     giveTo(machine.project, machine.uid);
     const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', SEARCH]);
     expect(run.stdout).not.toContain(SECRET);
-    // It works, or it refuses with a reason.
+    // ags runs the command, or refuses with a reason.
     const refused = run.code !== 0 && /^ags: /m.test(run.stderr) && !run.stderr.includes('this is a bug');
     expect(refused ? 'project\nsearched\n' : run.stdout).toBe('project\nsearched\n');
   });
@@ -234,7 +233,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     for (const name of hooks)
       writeFileSync(git(machine, `hooks/${name}`), `#!/bin/sh\ntouch ${ran}/hook\n`, { mode: 0o755 });
     appendFileSync(git(machine, 'config'), evilSettings(ran));
-    // Whoever asks for what is missing makes git fetch it.
+    // A command that asks for the missing object would make git fetch it.
     const missing = machine.git('rev-parse', 'HEAD:old.txt').trim();
     rmSync(git(machine, `objects/${missing.slice(0, 2)}/${missing.slice(2)}`));
     giveTo(machine.project, machine.uid);
@@ -257,23 +256,20 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     expect(machine.has('x')).toBe(true);
   });
 
-  test.runIf(HAS_SANDBOX)(
-    'A83: what is planted in a linked worktree never reaches the repository it belongs to',
-    async () => {
-      using machine = createMachine(caller);
-      machine.git('worktree', 'add', '-q', '-b', 'topic', join(machine.home, 'code/tree'));
-      giveTo(join(machine.home, 'code'), machine.uid);
-      const before = readTree(machine);
-      const plant = `git config core.fsmonitor "touch ${machine.root}/pwned"; mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' > .git/hooks/post-checkout; chmod 755 .git/hooks/post-checkout; git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree}) ; git branch -D topic; echo ../../../x > .git/commondir; echo done`;
-      const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant], {
-        cwd: join(machine.home, 'code/tree'),
-      });
-      expect(run.stdout).toContain('done');
-      expect(readTree(machine)).toEqual(before);
-    },
-  );
+  test.runIf(HAS_SANDBOX)('A83: nothing planted in a linked worktree reaches its repository', async () => {
+    using machine = createMachine(caller);
+    machine.git('worktree', 'add', '-q', '-b', 'topic', join(machine.home, 'code/tree'));
+    giveTo(join(machine.home, 'code'), machine.uid);
+    const before = readTree(machine);
+    const plant = `git config core.fsmonitor "touch ${machine.root}/pwned"; mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ${machine.root}/pwned\\n' > .git/hooks/post-checkout; chmod 755 .git/hooks/post-checkout; git update-ref refs/heads/main $(git commit-tree -m x HEAD^{tree}) ; git branch -D topic; echo ../../../x > .git/commondir; echo done`;
+    const run = await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', plant], {
+      cwd: join(machine.home, 'code/tree'),
+    });
+    expect(run.stdout).toContain('done');
+    expect(readTree(machine)).toEqual(before);
+  });
 
-  test('A78: what is planted in a submodule never reaches its repository', async () => {
+  test('A78: nothing planted in a submodule reaches its repository', async () => {
     using machine = createMachine(caller);
     addSecrets(machine);
     machine.git(
@@ -300,7 +296,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-/** Settings, refs and hooks of the repository, by name and content. */
+/** The names and contents of all files in the git directory but objects and the index. */
 function readTree(machine: Machine): string {
   return execFileSync(
     'sh',

@@ -1,8 +1,8 @@
-// test/attacks/run-inside.ts: a table of attempts, run by the real command over a real project.
-import { spawn } from 'node:child_process';
+// test/attacks/run-inside.ts: runs a table of attempts with the real command over a real project.
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { AGS, type Machine, type Result, asMember } from '../harness.ts';
-import type { Attack } from '../../src/attack/table/attack.ts';
+import type { Attack, Places } from '../../src/attack/table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../src/attack/table/batch.ts';
 import type { Victims } from './victims.ts';
 
@@ -10,7 +10,7 @@ export interface Inside extends Result {
   readonly answers: readonly string[];
 }
 
-/** All attempts in one sandbox, started by a careless caller: secrets in the environment, and a descriptor left open. */
+/** Runs all attempts in one sandbox. Its caller is careless: it has secrets in the environment and an open descriptor. */
 export async function runInside(
   machine: Machine,
   victims: Victims,
@@ -32,15 +32,31 @@ export async function runInside(
     },
   );
   closeSync(secret);
+  const result = await feed(child, batchInput(attacks, victims.places));
+  return { ...result, answers: parseAnswers(result.stdout, attacks) };
+}
+
+/** Runs the attempts on the host itself, without a sandbox; resolves with the answer of each. */
+export async function runOnHost(
+  attacks: readonly Attack[],
+  places: Partial<Places>,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<string[]> {
+  const child = spawn('perl', ['-e', batchProgram(process.arch)], { stdio: ['pipe', 'pipe', 'inherit'], env });
+  return parseAnswers((await feed(child, batchInput(attacks, places as Places))).stdout, attacks);
+}
+
+/** Writes the input and resolves with everything that the process printed, when it has ended. */
+export async function feed(child: ChildProcess, input: string): Promise<Result> {
   let [stdout, stderr] = ['', ''];
   child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
   child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
   child.stdin?.on('error', () => undefined);
-  child.stdin?.end(batchInput(attacks, victims.places));
+  child.stdin?.end(input);
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
     child.on('close', (...end) => resolve(end)),
   );
-  return { code, signal, stdout, stderr, answers: parseAnswers(stdout, attacks) };
+  return { code, signal, stdout, stderr };
 }
 
 export function identity(machine: Machine): { uid?: number; gid?: number } {

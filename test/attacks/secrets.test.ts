@@ -1,5 +1,5 @@
-// test/attacks/secrets.test.ts: a secret that the user does hand over is seen by the command alone: not in a process list, not
-// in a file that ags keeps, not in what it prints.
+// test/attacks/secrets.test.ts: a secret that the user hands over is seen by the command alone: not in a process list, not in a file that
+// ags keeps, not in its output.
 // needs: sandbox
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -11,7 +11,7 @@ import { readProc, startReady } from './host-view.ts';
 const newWord = (): string => `CANARY-${randomBytes(8).toString('hex')}`;
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('A142: a variable that is passed on is in no command line, and in no environment but that of the command', async () => {
+  test("A142: the value of a passed variable is in no command line, and in no environment but the command's", async () => {
     using machine = createMachine(caller);
     const word = newWord();
     const child = await startReady(
@@ -23,7 +23,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       (name) => /^\d+$/.test(name) && Number(name) !== process.pid && Number(name) !== child.pid,
     );
     const inCommand = pids.filter((pid) => readProc(pid, 'cmdline').includes(word));
-    // A launcher is known by its mark; what runs inside has none.
+    // AGS_RUN marks a launcher; processes inside do not have it.
     const inLauncher = pids.filter(
       (pid) => readProc(pid, 'environ').includes(word) && readProc(pid, 'environ').includes('AGS_RUN='),
     );
@@ -47,11 +47,11 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(said.filter((run) => `${run.stdout}${run.stderr}`.includes(word))).toEqual([]);
   });
 
-  test('A153: nobody else can look into the state directory', async () => {
+  test('A153: no other user can look into the state directory', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--review', 'later', '--', 'sh', '-c', 'echo x > changed.txt; chmod 4755 changed.txt']);
     const open = [machine.stateDir, `${machine.stateDir}/tasks`].filter((path) => (statSync(path).mode & 0o077) !== 0);
-    // One closed door is enough, and it must be the outer one: what lies below belongs to the sandbox's user.
+    // The outer directory must be closed: the directories below belong to the sandbox's user.
     expect(open).not.toContain(machine.stateDir);
   });
 });

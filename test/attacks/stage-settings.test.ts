@@ -1,5 +1,5 @@
-// test/attacks/stage-settings.test.ts: what is attacked beside the sandbox itself, a neighbour and agents with work to bring out, is made as the
-// user's own sandboxes are, also where it is the project that says how.
+// test/attacks/stage-settings.test.ts: `ags doctor --attack` configures the neighbouring task and the agents that it attacks like the user's
+// own sandboxes, also if the project has the configuration.
 // needs: sandbox
 import { expect, test } from 'vitest';
 import { approve } from '../../src/config/trust.ts';
@@ -22,14 +22,14 @@ const SETTINGS = {
   env: { set: { COLOUR: 'blue' }, pass: ['SHAPE'] },
   kernel: { ptrace: false },
   network: { mode: 'on', allow: ['one.test'], deny: ['two.test'], tcp: ['db=localhost:5432'] },
-  // Beside the sandbox, or programs of the user: none of them is made again.
+  // Programs of the user, and services beside the sandbox, are not used in the attacked project.
   setup: { run: ['false'] },
   checks: { run: ['false'] },
   hooks: { use: ['log'] },
   secrets: [{ name: 'x', host: 'one.test', header: 'authorization', env: 'X', from: { command: ['false'] } }],
 };
 
-test('the neighbour and the agents of the stage have the sandbox that tasks of the project have', async () => {
+test('the neighbouring task and the attacked agents have the same sandbox as tasks of the project', async () => {
   using machine = createMachine(process.getuid?.() === 0 ? 'root' : 'user', {
     files: { 'ags.yaml': JSON.stringify(SETTINGS) },
   });
@@ -38,7 +38,7 @@ test('the neighbour and the agents of the stage have the sandbox that tasks of t
   approve({ stateDir: context.stateDir, projectDir: machine.project, bytes, asks, now: new Date() });
   await using stage = await openStage(context, {});
   const { project } = await makeProject(stage, 'attacker-1');
-  // As the commands that are started there read it.
+  // Read as the commands that start there read it.
   for (const cwd of [stage.context.cwd, project]) {
     const plan = await planRun({ ...stage.context, cwd }, {}, { live: false });
     expect(plan.workspace).toBe('copy');

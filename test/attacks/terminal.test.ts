@@ -1,11 +1,11 @@
-// test/attacks/terminal.test.ts: the user's terminal is not handed through, so nothing can be typed into it from inside.
+// test/attacks/terminal.test.ts: the user's terminal is not passed in, so programs inside cannot type into it.
 // needs: sandbox
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { AGS, CALLERS, createMachine, type Machine } from '../harness.ts';
 import { identity } from './run-inside.ts';
 
-/** A shell on a terminal of its own, as a user sits before it; what it printed, without carriage returns. */
+/** Runs a shell on a terminal of its own, as a user does; returns its output without carriage returns. */
 function onTerminal(machine: Machine, script: string, input = ''): string {
   const { stdout } = spawnSync('script', ['-qefc', `sh -c '${script.replaceAll("'", "'\\''")}'`, '/dev/null'], {
     cwd: machine.project,
@@ -34,11 +34,11 @@ describe.each(CALLERS)('as %s', (caller) => {
     );
     expect(screen).not.toContain('typed');
     expect(screen).not.toContain('TYPED');
-    // od shows what was waiting to be read: nothing, or the end of input that "script" itself types.
+    // od shows the bytes that wait to be read: none, or the end of input that "script" itself types.
     expect(screen).toMatch(/0000000(  \\0\n0000001)?\nEND\n$/);
   });
 
-  test('A35: the terminal inside is another one, and so is its session', () => {
+  test('A35: the sandbox has another terminal and another session', () => {
     using machine = createMachine(caller);
     const screen = onTerminal(
       machine,

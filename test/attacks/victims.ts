@@ -1,5 +1,5 @@
-// test/attacks/victims.ts: what there is to steal and to break on the host, for the tests: a home full of secrets, and the canaries that
-// `ags doctor --attack` sets out (src/attack/table/canaries.ts).
+// test/attacks/victims.ts: the host that tests attack: a home full of secrets, and the canaries that `ags doctor --attack` sets out
+// (src/attack/table/canaries.ts).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LISTENERS, type Places } from '../../src/attack/table/attack.ts';
@@ -14,18 +14,18 @@ import {
 } from '../../src/attack/table/canaries.ts';
 import { giveTo, type Machine } from '../harness.ts';
 
-/** The user that a sandbox runs as when its caller is root; see the default configuration. */
+/** The user of a sandbox whose caller is root; see the default configuration. */
 const SANDBOX_USER = 1001;
 
 export interface Victims extends AsyncDisposable {
   readonly places: Places;
-  /** Part of every secret. */
+  /** A part of every secret. */
   readonly word: string;
   /** A file whose descriptor a careless caller leaves open. */
   readonly secretFile: string;
-  /** Variables of a caller who has much to lose. */
+  /** Environment variables of a caller with many secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** Everything that was touched since the beginning, in words; empty when nothing was. */
+  /** Everything that was touched since the start, one line each; empty if nothing was. */
   touched(): string[];
 }
 
@@ -47,7 +47,7 @@ export async function createVictims(machine: Machine): Promise<Victims> {
     toolDir: tools,
   });
   const log = join(hostTmp, 'log');
-  // What ags keeps for itself is left out.
+  // The files that ags keeps for itself are left out.
   const look = (): Map<string, string> =>
     snapshot(
       [machine.home, hostTmp],
@@ -91,7 +91,7 @@ export async function createVictims(machine: Machine): Promise<Victims> {
   };
 }
 
-/** Of the user that the sandbox is, where that can be: then nothing but the sandbox stands between the two. */
+/** The user of the sandbox itself, where possible: then only the sandbox separates the two. */
 function victimUid(machine: Machine): number {
   return machine.caller === 'root' ? SANDBOX_USER : machine.uid;
 }
@@ -114,7 +114,7 @@ function placeFiles(machine: Machine, word: string, hostTmp: string): void {
     inHome(path, `${word}\n`);
   for (const path of ['.bashrc', '.profile', '.zshenv', '.gitconfig', '.config/ags/config.yaml'])
     inHome(path, '# as it was\n');
-  // Root plays the user in some tests, and git is particular about whose repository it reads.
+  // Root acts as the user in some tests, and git refuses repositories of other users.
   inHome('.gitconfig', '[user]\n\tname = Dev\n\temail = dev@example.test\n[safe]\n\tdirectory = *\n');
   inHome('.config/ags/config.yaml', '');
   inHome('.local/bin/tool', '#!/bin/sh\necho tool\n');

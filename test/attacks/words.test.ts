@@ -1,10 +1,10 @@
-// test/attacks/words.test.ts: what an agent names its commits, files, branches and errors is shown, and moves no cursor.
+// test/attacks/words.test.ts: escapes in an agent's commits, files, branches and errors are shown as text.
 // needs: sandbox
 import { expect, test } from 'vitest';
 import { CALLERS } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
 
-// Clears the screen, sets the title and the clipboard, writes over the line, hides, turns the direction of writing; 7 and 8 bit.
+// Clears the screen, sets the title and the clipboard, overwrites the line, hides text, reverses its direction; in 7 and 8 bits.
 const EVIL = String.raw`\033[2J\033]0;pwned\007\033]52;c;cHduZWQ=\007\rover\b\b\b\302\2332J\342\200\256gnp`;
 
 const AGENT = `
@@ -18,7 +18,7 @@ printf '{"scripts":{"postinstall":"%s"}}' "$evil" > package.json
 printf 'error %s\\n' "$evil" >&2; printf 'said %s\\n' "$evil"; exit 3`;
 
 test.each(CALLERS)(
-  'A122: escapes in a commit, an author, a file name, a diff, an error: shown as text (as %s)',
+  'A122: escapes in a commit, an author, a file name, a diff and an error are shown as text (as %s)',
   async (caller) => {
     using machine = createAgentMachine(caller);
     const script = Buffer.from(AGENT).toString('base64');
@@ -41,10 +41,10 @@ test.each(CALLERS)(
       ['review', 'evil'],
       ['merge', 'evil', '--dry-run'],
       ['apply', 'evil', 'nowhere'],
-      // Refused, with its name.
+      // These are refused, with the file's name in the error.
       ['merge', 'evil', '.github'],
       ['apply', 'evil', '.github'],
-      // As a shell puts it there for a pattern.
+      // A shell passes a pattern's matches like this.
       ['apply', 'evil', 'n\u001b]0;pwned\u0007\u009b2J\u202e'],
       ['merge', 'evil', '-y'],
     ];
@@ -57,7 +57,7 @@ test.each(CALLERS)(
       );
       shown += stdout + stderr;
     }
-    // It is shown, not left out.
+    // The text is shown, not left out.
     for (const part of ['file ', 'plain.txt', '+text ', 'postinstall', 'error ', 'said '])
       expect(shown).toContain(part);
   },

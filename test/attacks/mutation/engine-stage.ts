@@ -1,17 +1,16 @@
 // test/attacks/mutation/engine-stage.ts: nested Docker, the real one or one with replaced source, and attempts of the table against it.
 // They connect to the daemon directly, so only its own protections can stop them.
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
 import { ENGINE_CONTROL } from '../../../src/attack/table/engine.ts';
 import { joinSockets } from '../../../src/lib/stream/join-sockets.ts';
 import type * as NestedEngine from '../../../src/sandbox/nested/nested-engine.ts';
 import type { Machine } from '../../harness.ts';
 import type { Use } from './mutated-source.ts';
 import { contextOf } from '../own-context.ts';
+import { runOnHost } from '../run-inside.ts';
 import type { Victims } from '../victims.ts';
 
 export interface EngineStage {
@@ -56,7 +55,7 @@ export async function ask(
   try {
     const port = String((listener.address() as AddressInfo).port);
     const here = attacks.map((one) => ({ ...one, perl: one.perl.replaceAll('2375', port) }));
-    return parseAnswers(await perl(batchInput(here, victims.places)), here);
+    return await runOnHost(here, victims.places);
   } finally {
     listener.close();
   }
@@ -88,12 +87,4 @@ export async function startEngine(
       void (listener as Server).on('connection', (socket: Socket) => socket.resetAndDestroy()),
     onPorts: () => undefined,
   });
-}
-
-function perl(input: string): Promise<string> {
-  const child = spawn('perl', ['-e', batchProgram(process.arch)], { stdio: ['pipe', 'pipe', 'inherit'] });
-  let said = '';
-  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
-  child.stdin.end(input);
-  return new Promise((resolve) => child.on('close', () => resolve(said)));
 }

@@ -8,7 +8,8 @@ import { GATEWAY_ATTACKS } from '../../../src/attack/table/gateway.ts';
 import { SECRET_ATTACKS } from '../../../src/attack/table/secrets.ts';
 import { LIMIT_ATTACKS } from './gateway-limits.ts';
 import { MUTANTS } from './gateway-mutants.ts';
-import { attackGateway, attempt, type Setting } from './gateway-stage.ts';
+import { attackGateway, type Setting } from './gateway-stage.ts';
+import { runOnHost } from '../run-inside.ts';
 
 /** Attempts that bypass the gateway; inside.ts runs them. */
 const ELSEWHERE = ['dns-other-servers'];
@@ -45,7 +46,7 @@ test('an attempt without a listener counts as not made where there is a network,
     PROJECT: '/nonexistent',
   };
   const held = async (attacks: readonly Attack[], more: Partial<Places>): Promise<string[]> => {
-    const answers = await attempt(attacks, { ...places, ...more }, {});
+    const answers = await runOnHost(attacks, { ...places, ...more }, { PATH: '/usr/bin:/bin' });
     return attacks.filter((one, i) => breaches(one, answers[i] ?? '').length === 0).map(({ id }) => id);
   };
   expect(await held(SHARED, { NETWORK: 'on', ECHO: `echo.${DOMAIN}:1` })).toEqual([]);

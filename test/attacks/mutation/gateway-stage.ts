@@ -1,6 +1,5 @@
 // test/attacks/mutation/gateway-stage.ts: the real gateway, or one with replaced source, among the hosts of `ags doctor --attack`. Attempts
 // connect to it directly, so only the gateway can stop them. All traffic stays on loopback.
-import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,14 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { breaches, type Attack, type Places } from '../../../src/attack/table/attack.ts';
+import { breaches, type Attack } from '../../../src/attack/table/attack.ts';
 import { attackedNetwork } from '../../../src/attack/table/attacked-network.ts';
-import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
 import { DOMAIN, openOrigin } from '../../../src/attack/table/origin.ts';
 import { createAuthority, type Authority } from '../../../src/gateway/intercept/certificate.ts';
 import type * as GatewayModule from '../../../src/gateway/gateway.ts';
 import type { GatewayListener, GatewayInput } from '../../../src/gateway/gateway.ts';
 import { LIMITS, rulesOf } from '../../gateway/fixture.ts';
+import { runOnHost } from '../run-inside.ts';
 import { pathIn, SOURCE, type Piece } from './mutated-source.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -129,7 +128,7 @@ export async function attackGateway(
       PROJECT: '/nonexistent',
     } as const;
     const variables = network.secrets.flatMap(({ name, env }) => (env === null ? [] : [[env, placeholder(name)]]));
-    const answers = await attempt(attacks, places, Object.fromEntries(variables) as Record<string, string>);
+    const answers = await runOnHost(attacks, places, { PATH: '/usr/bin:/bin', ...Object.fromEntries(variables) });
     return [
       ...attacks.flatMap((one, i) => breaches(one, answers[i] ?? '').map((line) => `${one.id}: ${line}`)),
       ...[...origin.asked].filter((name) => !name.endsWith(`.${DOMAIN}`)).map((name) => `asked for ${name}`),
@@ -176,24 +175,4 @@ async function build(edits: readonly Piece[]): Promise<typeof GatewayModule & As
       return Promise.resolve();
     },
   };
-}
-
-/** What each of them answers. */
-export async function attempt(
-  attacks: readonly Attack[],
-  places: Partial<Places>,
-  env: Readonly<Record<string, string>>,
-): Promise<string[]> {
-  return parseAnswers(await perl(batchInput(attacks, places as Places), env), attacks);
-}
-
-function perl(input: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn('perl', ['-e', batchProgram(process.arch)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: '/usr/bin:/bin', ...env },
-  });
-  let said = '';
-  child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
-  child.stdin.end(input);
-  return new Promise((resolve) => child.on('close', () => resolve(said)));
 }

@@ -18,7 +18,7 @@ import { nativeOptions } from '../../../src/run/native-options.ts';
 import type { HostContext } from '../../../src/run/host-context.ts';
 import { giveTo, type Machine, type Result } from '../../harness.ts';
 import { contextOf } from '../own-context.ts';
-import { identity } from '../run-inside.ts';
+import { feed, identity } from '../run-inside.ts';
 import type { Victims } from '../victims.ts';
 
 /** The changes of a mutant: each function gets the real value and returns the one that is used. */
@@ -57,17 +57,8 @@ export async function runMutant(
     stdio: ['pipe', 'pipe', 'pipe', ...(mutation.descriptor === true ? [...ignored, secret] : [])],
   });
   closeSync(secret);
-  let [stdout, stderr] = ['', ''];
-  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString('utf8')));
-  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString('utf8')));
-  child.stdin?.on('error', () => undefined);
-  child.stdin?.end(input);
   const timer = setTimeout(() => child.kill('SIGKILL'), 110_000);
-  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
-    child.on('close', (...end) => resolve(end)),
-  );
-  clearTimeout(timer);
-  return { code, signal, stdout, stderr };
+  return feed(child, input).finally(() => clearTimeout(timer));
 }
 
 /** Prepares everything but the start: running `argv` starts the sandbox. */

@@ -23,7 +23,7 @@ const SMALL = [
   '--limit',
   'disk=50m',
 ];
-// Where files are in memory, a full disk counts as memory too; the memory limit must not end it first.
+// If files are in memory, a full disk counts as memory too; the memory limit must not end it first.
 const SMALL_DISK = [...SMALL, '--limit', 'memory=1g'];
 
 // Concurrent, because most of the time is spent waiting for a limit.

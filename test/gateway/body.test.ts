@@ -1,4 +1,4 @@
-// Where bodies end, and how secret values in them are hidden (attacks A61, A139).
+// The ends of bodies, and secret values in them (attacks A61, A139).
 import { describe, expect, test } from 'vitest';
 import { createBody } from '../../src/gateway/intercept/body.ts';
 import type { Framing } from '../../src/gateway/intercept/head.ts';

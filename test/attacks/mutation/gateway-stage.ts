@@ -29,7 +29,7 @@ const [trusted, forger, inside] = ['trusted', 'nobody', 'inside'].map((commonNam
   createAuthority({ commonName, days: 2, now: new Date() }),
 ) as [Authority, Authority, Authority];
 
-/** Whatever a mutant lets through stays on this machine. */
+/** Redirects connections that a mutant lets through to this machine. */
 export const STAY: readonly Piece[] = ['own-buffer.ts', 'carry.ts'].map((file) => [
   `gateway/${file}`,
   'connect({ host: address, port, allowHalfOpen: true, noDelay: true',

@@ -93,7 +93,7 @@ const images: PartAttempt = async (use, dir) => {
   return [
     ...wrong('a layer of another image', elsewhere.text.includes(BLOB)),
     ...wrong('a layer of another registry', foreign.text.includes(BLOB)),
-    ...wrong('a registry that nobody named', stranger.status === 200 || strangers > 0),
+    ...wrong('a registry that is not configured', stranger.status === 200 || strangers > 0),
     ...wrong('a layer that is another', !forged.broken || forged.text.length === lie.length),
     ...wrong('a layer that is another is kept', readdirSync(join(dir, 'store/new')).length > 0),
     ...wrong(
@@ -177,7 +177,7 @@ const registries: PartAttempt = async (use, dir) => {
   return [
     ...wrong('a token without an end', long.status === 200),
     ...wrong(
-      'a token for somebody else',
+      'a token for another host',
       seen.some((one) => one !== undefined),
     ),
     ...wrong('a token for writing', scopes.length > 0),

@@ -128,7 +128,7 @@ const decisions: PartAttempt = async (use) => {
     ...LIES.filter((lie) => CarriedDecision.safeParse({ ...DECISION, ...lie }).success).map((lie) =>
       JSON.stringify(lie),
     ),
-    ...('run' in more ? ['a field that nobody knows'] : []),
+    ...('run' in more ? ['an unknown field'] : []),
   ];
 };
 

@@ -104,7 +104,7 @@ const connections: PartAttempt = async (use, dir) => {
   const { takeHistory, takeWork } = await use(() => import('../../../src/transfer/import-objects.ts'));
   const staging = await createLender(use, dir);
   const HOSTILE: Readonly<Record<string, ExportFile>> = {
-    'a file that nobody has': forged([nowhere, commitOn(nowhere, ROOT)]),
+    'a missing file': forged([nowhere, commitOn(nowhere, ROOT)]),
     'a history of its own': forged([text, plain, commit(plain, 'orphan')]),
     'a base beside it': packed(WORK_PACK, { base: objectId(beside) }),
     'a root after its base': packed(null, { root: objectId(WORK_COMMIT), base: ROOT }),
@@ -296,7 +296,7 @@ const rights: PartAttempt = async (use, dir) => {
     ...(JSON.stringify(narrow) === '{"deny":["api.example"]}' ? [] : [`in force: ${JSON.stringify(narrow)}`]),
     ...(off.network === 'off' ? [] : ['a network where there was none']),
     ...(untrusted.asks.length === 1 ? [] : ['a right by a file of the project']),
-    ...(await notRefused('a rule that nobody can read', () => wish({ allow: ['*'] }))),
+    ...(await notRefused('a rule that cannot be read', () => wish({ allow: ['*'] }))),
     ...(await notRefused('a limit of nothing', () => wish({ limits: { rights: 'all' } }))),
   ];
 };

@@ -28,7 +28,7 @@ export function mutantsOf<Part extends string>(): {
   };
 }
 
-/** What `act` does not refuse. */
+/** Returns `what` if `act` does not refuse it. */
 export async function allowed(what: string, act: () => unknown): Promise<string[]> {
   try {
     await act();

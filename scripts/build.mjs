@@ -5,10 +5,11 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { BUILT_FROM, root, sourceStamp } from './setup.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const stamp = sourceStamp();
+rmSync(BUILT_FROM, { force: true });
 execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', root], { stdio: 'inherit' });
 
 const hot = reachable([
@@ -50,6 +51,8 @@ const licences = ['zod', 'yaml', 'ws'].map(
 writeFileSync(join(root, 'dist/bundle/LICENSES.txt'), licences.join('\n----\n\n'));
 
 await buildPage();
+// Set-up builds again unless the source has this stamp. It is written last, for a build that is complete.
+writeFileSync(BUILT_FROM, stamp);
 
 /** Our programs in Perl; in the bundle each is whole, so that a start reads one file. */
 async function copyPrograms() {
@@ -75,13 +78,13 @@ async function buildPage() {
       .sort())
       add(entry);
   for (const file of ['package-lock.json', 'scripts/build.mjs']) add(file);
-  const stamp = join(root, 'dist/.page-built-from');
+  const pageStamp = join(root, 'dist/.page-built-from');
   const wanted = hash.digest('hex');
-  if (existsSync(join(root, 'dist/web/index.html')) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted)
-    return;
+  const isBuilt = existsSync(join(root, 'dist/web/index.html')) && existsSync(pageStamp);
+  if (isBuilt && readFileSync(pageStamp, 'utf8') === wanted) return;
   const { build } = await import('vite');
   await build({ configFile: join(root, 'web/vite.config.ts'), logLevel: 'warn' });
-  writeFileSync(stamp, wanted);
+  writeFileSync(pageStamp, wanted);
 }
 
 /** The files that are loaded whenever these are: static imports only. */

@@ -1,10 +1,9 @@
 // scripts/docs.mjs: writes the documents that are made from code, all in docs/reference/: configuration.md, errors.md, ags.schema.json and openapi.json.
-// Build first (npm run build). With --check nothing is written, and the exit status says whether all are fresh.
+// It builds first, unless dist/ is up to date. With --check nothing is written, and the exit status says whether all are fresh.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+import { root, setUp } from './setup.mjs';
 
 /**
  * Every generated document by its path. Takes the modules, so that a test can hand in the sources and the command the build.
@@ -153,6 +152,7 @@ With \`GET,HEAD api.example.com/v1/*\` the gateway also reads the requests. A de
 **What no configuration can show**: your home as a whole, \`/proc\`, \`/sys\`, \`/dev\`, \`/run\`, and the files that ags itself relies on.`;
 
 async function main() {
+  await setUp({ programs: [] });
   const [keys, defaults, errors, presets, routes, openapi] = await Promise.all(
     [
       'config/file/keys.js',

@@ -1,7 +1,7 @@
 // scripts/setup.mjs: whatever a fresh clone needs, installed only if it is missing, and said out loud.
 // Plain Node without packages: it runs before there are any.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -41,9 +41,7 @@ function mayWrite(what) {
 }
 
 export function ensurePackages() {
-  const lock = join(root, 'package-lock.json');
-  const installed = join(root, 'node_modules/.package-lock.json');
-  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
+  if (hasPackages()) return;
   mayWrite('npm packages are missing');
   say('installing npm packages');
   // Not `npm ci`: it insists on an entry for the binaries of every other platform, which npm itself may leave out.
@@ -53,17 +51,33 @@ export function ensurePackages() {
   });
 }
 
+/** By content: git and npm leave times that say nothing. npm skips optional packages that are for other platforms. */
+function hasPackages() {
+  const installed = packagesIn('node_modules/.package-lock.json');
+  if (installed === null) return false;
+  return Object.entries(packagesIn('package-lock.json')).every(([path, { version, integrity, optional }]) => {
+    const found = installed[path];
+    if (path === '') return true;
+    return found === undefined ? optional === true : found.version === version && found.integrity === integrity;
+  });
+}
+
+function packagesIn(lock) {
+  const file = join(root, lock);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : null;
+}
+
 export async function ensureBuild(quiet) {
-  const stamp = join(root, 'dist/.built-from');
-  const wanted = sourceStamp();
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  if (existsSync(BUILT_FROM) && readFileSync(BUILT_FROM, 'utf8') === sourceStamp()) return;
   mayWrite('dist/ is older than the source');
   if (!quiet) say('building dist/');
   execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root, stdio: ['ignore', 2, 2] });
-  writeFileSync(stamp, wanted);
 }
 
-function sourceStamp() {
+/** What dist/ was built from. The build writes it. */
+export const BUILT_FROM = join(root, 'dist/.built-from');
+
+export function sourceStamp() {
   const hash = createHash('sha256');
   const visit = (dir) => {
     for (const entry of readdirSync(dir, { withFileTypes: true })) {

@@ -13,7 +13,7 @@ import * as routes from '../src/server/routes/routes.ts';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 test.each(Object.entries(renderDocs({ keys, defaults, errors, presets, routes, openapi })))(
-  '%s is what the code says (else: npm run build && npm run docs)',
+  '%s is what the code says (else: npm run docs)',
   (path, content) => {
     expect(readFileSync(join(root, path), 'utf8')).toBe(content);
   },

@@ -9,7 +9,7 @@ import type { Agent, HookListener } from '../agents/agent.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { requireHookTrust } from '../config/trust.ts';
 import { clientCommand, CLIENT_PATH, hookClient } from '../hooks/client.ts';
-import { serveHookListener } from '../hooks/door.ts';
+import { serveHookListener } from '../hooks/listener.ts';
 import { createEngine } from '../hooks/engine.ts';
 import { answerOf, execute, MARK } from '../hooks/execute.ts';
 import { findProjectHooks, findUserHooks, type HookFile } from '../hooks/find.ts';

@@ -1,6 +1,6 @@
 // hooks/client.ts: the program that an agent's own hooks run inside: it asks the listener and exits with the answer (client.pl).
 import { perlProgram } from '../lib/perl.ts';
-import { PLAIN_YES } from './door.ts';
+import { PLAIN_YES } from './listener.ts';
 
 export const CLIENT_PATH = '/run/ags/hook';
 

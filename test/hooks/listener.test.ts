@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { clientCommand, hookClient } from '../../src/hooks/client.ts';
-import { serveHookListener, type ListenerLimits } from '../../src/hooks/door.ts';
+import { serveHookListener, type ListenerLimits } from '../../src/hooks/listener.ts';
 import type { GateVerdict } from '../../src/protocol/hook.ts';
 import { COMMAND, createHookPlace } from './fixture.ts';
 

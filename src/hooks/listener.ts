@@ -1,4 +1,4 @@
-// hooks/door.ts: answers an agent's own hooks, which send HTTP to a listener of the sandbox: POST /hook/<event> with their JSON.
+// hooks/listener.ts: answers an agent's own hooks, which send HTTP to a listener of the sandbox: POST /hook/<event> with their JSON.
 // Invariant: all input is hostile. One request per connection, bounded in size, number and time; requests that cannot be parsed
 // are refused, and so are those that fail on our side.
 //

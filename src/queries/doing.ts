@@ -48,7 +48,8 @@ export function doingWords(event: EventLine): string | null {
     case 'events.lost':
       return null;
   }
-  // An event that a newer ags wrote.
+  // An event that a newer ags wrote. Here a new event of ours is a compile error.
+  event satisfies never;
   return null;
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
 import { isUnderWay, type RunState } from '../protocol/run-state.ts';
-import type { EventLine } from '../protocol/event.ts';
+import type { EventLine, EventType } from '../protocol/event.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/watch/disk-usage.ts';
 import { attackedOf, type AttackedBefore } from '../store/attacked.ts';
@@ -206,7 +206,8 @@ function lastAction({ paths }: StoredTask): EventLine | null {
   return lastEvents(paths.events).findLast(({ type }) => DOING.has(type)) ?? null;
 }
 
-const DOING = new Set([
+/** Shown by `ags list` through doingText(); the page's words are in doing.ts. */
+const DOING: ReadonlySet<EventType> = new Set([
   'agent.said',
   'tool.started',
   'run.waiting',

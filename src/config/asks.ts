@@ -8,7 +8,7 @@ import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './file/layer.ts';
 import { hookAsks } from './hook-asks.ts';
 import { networkAsks, secretAsks } from './network/asks.ts';
-import { isAbove, LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
+import { isAbove, LIMIT_FIELDS, LIMIT_KINDS } from './limits.ts';
 
 /** `base` is the configuration without the project's file, `asked` the one with it. */
 export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
@@ -59,8 +59,8 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   if (asked.kernel.ptrace && !base.kernel.ptrace) ask('kernel.ptrace', 'kernel.ptrace: debug processes of the sandbox');
   if (asked.kernel.unixSockets && !base.kernel.unixSockets)
     ask('kernel.unixSockets', 'kernel.unixSockets: use Unix sockets inside');
-  for (const name of LIMIT_NAMES) {
-    const { field, format } = LIMIT_KINDS[name];
+  for (const field of LIMIT_FIELDS) {
+    const { name, format } = LIMIT_KINDS[field];
     if (!isAbove(asked.limits[field], base.limits[field])) continue;
     const yours = base.origins[`limits.${name}`] === 'built-in' ? LIMITS[name] : format(base.limits[field]);
     ask(`limits.${name}`, `limits.${name}: use ${project.values.limits?.[name]}, above your ${yours}`);

@@ -1,35 +1,36 @@
-// config/limits.ts: the limits by their names in the file, and how each is parsed.
+// config/limits.ts: every limit of a sandbox: its name in the file, and how it is parsed.
+// A field of Limits without an entry here, or without a built-in value, is a compile error.
 import type { Limits } from '../protocol/spec.ts';
 import { CPUS, WORDS } from '../protocol/config/words.ts';
 import { formatDuration, formatSize, parseCount, parseDuration, parseShare, parseSize } from '../lib/units.ts';
 import type { LimitName } from './defaults.ts';
 
-export interface LimitKind {
-  readonly field: keyof Limits;
+export interface LimitKind<Value extends number | null = number | null> {
+  readonly name: LimitName;
   /** null: no limit; undefined: not valid. */
-  readonly parse: (text: string, memoryTotalBytes: number) => number | null | undefined;
+  readonly parse: (text: string, memoryTotalBytes: number) => Value | undefined;
   readonly words: string;
   /** Below this no program would run. */
   readonly min: number;
   readonly format: (value: number | null) => string;
 }
 
-const count = (field: keyof Limits, min: number): LimitKind => ({
-  field,
+const count = (name: LimitName, min: number): LimitKind<number> => ({
+  name,
   parse: parseCount,
   words: 'a whole number',
   min,
   format: String,
 });
-const bytes = (field: keyof Limits, min: number): LimitKind => ({
-  field,
+const bytes = (name: LimitName, min: number): LimitKind<number> => ({
+  name,
   parse: parseSize,
   words: WORDS.size,
   min,
   format: (n) => formatSize(n ?? 0),
 });
-const seconds = (field: keyof Limits): LimitKind => ({
-  field,
+const seconds = (name: LimitName): LimitKind => ({
+  name,
   parse: (text) => (text === 'none' ? null : parseDuration(text)),
   words: WORDS.duration,
   min: 1,
@@ -38,17 +39,17 @@ const seconds = (field: keyof Limits): LimitKind => ({
 
 const MB = 2 ** 20;
 
-export const LIMIT_KINDS: Readonly<Record<LimitName, LimitKind>> = {
+export const LIMIT_KINDS: { readonly [Field in keyof Limits]: LimitKind<Limits[Field]> } = {
   processes: count('processes', 16),
-  memory: { ...bytes('memoryBytes', 64 * MB), parse: parseShare, words: WORDS.share },
+  memoryBytes: { ...bytes('memory', 64 * MB), parse: parseShare, words: WORDS.share },
   openFiles: count('openFiles', 64),
-  fileSize: bytes('fileBytes', MB),
-  disk: bytes('diskBytes', MB),
-  tmp: bytes('tmpBytes', MB),
-  cpu: seconds('cpuSeconds'),
-  time: seconds('wallSeconds'),
+  fileBytes: bytes('fileSize', MB),
+  diskBytes: bytes('disk', MB),
+  tmpBytes: bytes('tmp', MB),
+  cpuSeconds: seconds('cpu'),
+  wallSeconds: seconds('time'),
   cpus: {
-    field: 'cpus',
+    name: 'cpus',
     parse: (text) => (text === 'none' ? null : CPUS.test(text) ? Number(text) : undefined),
     words: WORDS.cpus,
     min: 0.1,
@@ -56,10 +57,11 @@ export const LIMIT_KINDS: Readonly<Record<LimitName, LimitKind>> = {
   },
 };
 
-export const LIMIT_NAMES = Object.keys(LIMIT_KINDS) as readonly LimitName[];
+export const LIMIT_FIELDS = Object.keys(LIMIT_KINDS) as readonly (keyof Limits)[];
+export const LIMIT_NAMES = LIMIT_FIELDS.map((field) => LIMIT_KINDS[field].name);
 
 export function isLimitName(name: string): name is LimitName {
-  return Object.hasOwn(LIMIT_KINDS, name);
+  return LIMIT_NAMES.some((known) => known === name);
 }
 
 /** Whether `value` allows more than `base`. */

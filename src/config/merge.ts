@@ -21,7 +21,7 @@ import { collect, originOf, quote, wrongValue, type Item, type Layer } from './f
 import { mergeChecks } from './checks.ts';
 import { mergeCompose } from './compose.ts';
 import { mergeHooks } from './hooks.ts';
-import { LIMIT_KINDS, LIMIT_NAMES } from './limits.ts';
+import { LIMIT_KINDS, type LimitKind } from './limits.ts';
 import { mergeNetwork } from './network/network.ts';
 import { patternProblem } from './patterns.ts';
 import { isWithin } from '../lib/files.ts';
@@ -205,28 +205,35 @@ function mergeEnvSet(layers: readonly Layer[], origins: Record<string, string>):
 }
 
 function mergeLimits(layers: readonly Layer[], context: MergeContext, origins: Record<string, string>): Limits {
-  const limits: Record<string, number | null> = {};
-  for (const name of LIMIT_NAMES) {
+  const merged = <Field extends keyof Limits>(field: Field): Limits[Field] => {
+    const { name, parse, words, min, format }: LimitKind<Limits[Field]> = LIMIT_KINDS[field];
     const key = `limits.${name}`;
-    const kind = LIMIT_KINDS[name];
-    limits[kind.field] = kind.parse(LIMITS[name], context.memoryTotalBytes) ?? null;
+    let last = parse(LIMITS[name], context.memoryTotalBytes);
+    if (last === undefined) throw new Error(`the built-in ${key} is not valid`);
     origins[key] = BUILT_IN;
     for (const layer of layers) {
       const text = layer.values.limits?.[name];
       if (text === undefined) continue;
-      const value = kind.parse(String(text), context.memoryTotalBytes);
-      if (value === undefined) throw wrongValue(layer, key, `expected ${kind.words}, found ${quote(text)}`);
-      if (value !== null && value < kind.min)
-        throw wrongValue(
-          layer,
-          key,
-          `${quote(text)} is too little to run anything; the minimum is ${kind.format(kind.min)}`,
-        );
-      limits[kind.field] = value;
+      const value = parse(String(text), context.memoryTotalBytes);
+      if (value === undefined) throw wrongValue(layer, key, `expected ${words}, found ${quote(text)}`);
+      if (value !== null && value < min)
+        throw wrongValue(layer, key, `${quote(text)} is too little to run anything; the minimum is ${format(min)}`);
+      last = value;
       origins[key] = originOf(layer, key);
     }
-  }
-  return limits as unknown as Limits;
+    return last;
+  };
+  return {
+    processes: merged('processes'),
+    memoryBytes: merged('memoryBytes'),
+    openFiles: merged('openFiles'),
+    fileBytes: merged('fileBytes'),
+    diskBytes: merged('diskBytes'),
+    tmpBytes: merged('tmpBytes'),
+    cpuSeconds: merged('cpuSeconds'),
+    wallSeconds: merged('wallSeconds'),
+    cpus: merged('cpus'),
+  };
 }
 
 function mergeSetup(

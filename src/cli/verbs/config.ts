@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { imageText } from '../../config/asks.ts';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
 import { formatHookCommand } from '../../config/hook-asks.ts';
-import { LIMIT_KINDS, LIMIT_NAMES } from '../../config/limits.ts';
+import { LIMIT_FIELDS, LIMIT_KINDS } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatSource } from '../../config/network/asks.ts';
 import { formatGrant, formatPort, formatProxy } from '../../config/network/text.ts';
@@ -100,8 +100,8 @@ function rowsOf(config: EffectiveConfig): Row[] {
     ...Object.entries(config.envSet).map(([name, value]) => one(`env.set.${name}`, value)),
     ...many('hide', config.hide),
     ...many('reveal', config.reveal),
-    ...LIMIT_NAMES.map((name) =>
-      one(`limits.${name}`, LIMIT_KINDS[name].format(config.limits[LIMIT_KINDS[name].field])),
+    ...LIMIT_FIELDS.map((field) =>
+      one(`limits.${LIMIT_KINDS[field].name}`, LIMIT_KINDS[field].format(config.limits[field])),
     ),
     one('kernel.ptrace', config.kernel.ptrace),
     one('kernel.unixSockets', config.kernel.unixSockets),

@@ -2,6 +2,7 @@
 // Invariant: each protection is judged by its effect inside, not by the option that requests it. A missing answer counts as a missing
 // protection.
 import { readlinkSync } from 'node:fs';
+import { RLIMITS } from '../watch/limits.ts';
 
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
 type NamespaceName = (typeof NAMESPACES)[number];
@@ -105,18 +106,10 @@ function sections(report: string): (name: string) => string {
   return (name) => parts[parts.findIndex((part, i) => i % 2 === 0 && part === name) + 1] ?? '';
 }
 
-const LIMIT_ROWS: Readonly<Record<string, string>> = {
-  core: 'core file size',
-  nofile: 'open files',
-  fsize: 'file size',
-  nproc: 'processes',
-  data: 'data size',
-  cpu: 'cpu time',
-};
-
 function isSet(limits: string, option: string): boolean {
-  const [, name = '', value] = /^--([a-z]+)=(\d+)/.exec(option) ?? [];
-  return new RegExp(`^Max ${LIMIT_ROWS[name]}\\s+${value}\\s`, 'm').test(limits);
+  const [, name, value] = /^--([a-z]+)=(\d+)/.exec(option) ?? [];
+  const row = Object.entries(RLIMITS).find(([known]) => known === name)?.[1];
+  return row !== undefined && new RegExp(`^${row}\\s+${value}\\s`, 'm').test(limits);
 }
 
 /** The last mount at a path counts. mountinfo writes blanks and similar characters in octal. */

@@ -17,9 +17,15 @@ import type { CgroupPlan, Controller } from './cgroup-plan.ts';
 export interface LimitHost {
   /** Physical memory of the machine. */
   readonly memoryBytes: number;
-  /** Kernel release, for example "6.1.0-18-amd64". */
+  /**
+   * Decides whether RLIMIT_NPROC counts the sandbox alone: the kernel release, for example "6.1.0-18-amd64". "0", older than any, for an
+   * engine as root: its containers have no user namespace of their own (checks/host.ts).
+   */
   readonly kernel: string;
-  /** The content of /proc/self/limits. A process cannot raise its hard limits, so ours are the upper bound. */
+  /**
+   * /proc/self/limits of ags. Without rights no process raises its hard limits, so a sandbox is given none above those of ags: prlimit
+   * and engines would fail. A daemon as root could grant more, and is not asked for it.
+   */
   readonly procLimits: string;
   readonly cgroup: CgroupPlan;
   /** Never searched in PATH, which may contain directories that the sandbox writes. */
@@ -29,7 +35,7 @@ export interface LimitHost {
 /** Prepended to the command inside the sandbox. One exec, no fork. */
 export function prlimitArgv(limits: Limits, host: LimitHost): string[] {
   const hard = hardLimits(host.procLimits);
-  const at = (name: keyof typeof ROWS, wanted: number): string => {
+  const at = (name: Rlimit, wanted: number): string => {
     const value = Math.min(wanted, hard[name]);
     // The soft limit sends a signal that a program can handle; the hard limit, seconds later, kills.
     return name === 'cpu' ? `--cpu=${value}:${Math.min(wanted + 5, hard.cpu)}` : `--${name}=${value}`;
@@ -64,9 +70,18 @@ export interface LimitInForce {
   readonly means: string;
 }
 
+/** Every limit, in the order in which people read them. A field of Limits without a row is a compile error. */
 export function limitsInForce(limits: Limits, host: LimitHost): readonly LimitInForce[] {
-  return [processesInForce(limits, host), memoryInForce(limits, host), ...plainRows(limits, host)];
+  const rows: Readonly<Record<keyof Limits, Row>> = {
+    processes: processesInForce(limits, host),
+    memoryBytes: memoryInForce(limits, host),
+    ...plainRows(limits, host),
+    cpus: cpusInForce(limits.cpus, host.cgroup),
+  };
+  return (Object.keys(rows) as (keyof Limits)[]).map((name) => ({ name, ...rows[name] }));
 }
+
+type Row = Omit<LimitInForce, 'name'>;
 
 export function holds(plan: CgroupPlan, controller: Controller): boolean {
   return plan.kind !== 'none' && plan.holds.includes(controller);
@@ -77,63 +92,59 @@ export function freeFloor(disk: { readonly blocks: number; readonly bsize: numbe
   return Math.min(2 * 1024 ** 3, (disk.blocks * disk.bsize) / 20);
 }
 
-function processesInForce(limits: Limits, host: LimitHost): LimitInForce {
-  const allowed = limits.processes;
-  const base = { name: 'processes', allowed } as const;
+function processesInForce({ processes: allowed }: Limits, host: LimitHost): Row {
   if (countsPerSandbox(host.kernel))
-    return { ...base, held: 'kernel', means: `${allowed} processes and threads, RLIMIT_NPROC inside` };
+    return { allowed, held: 'kernel', means: `${allowed} processes and threads, RLIMIT_NPROC inside` };
   if (holds(host.cgroup, 'pids'))
-    return { ...base, held: 'kernel', means: `${allowed} processes and threads, ${cgroupWords(host.cgroup)}` };
+    return { allowed, held: 'kernel', means: `${allowed} processes and threads, ${cgroupWords(host.cgroup)}` };
   return {
-    ...base,
+    allowed,
     held: 'no',
     means: 'processes are not limited: Linux before 5.14 cannot count them per sandbox, and there is no cgroup',
   };
 }
 
-function memoryInForce(limits: Limits, host: LimitHost): LimitInForce {
-  const base = { name: 'memoryBytes', allowed: limits.memoryBytes } as const;
-  const size = formatSize(limits.memoryBytes);
+function memoryInForce(limits: Limits, host: LimitHost): Row {
+  const allowed = limits.memoryBytes;
+  const size = formatSize(allowed);
   if (holds(host.cgroup, 'memory'))
-    return { ...base, held: 'kernel', means: `${size} for all processes together, ${cgroupWords(host.cgroup)}` };
+    return { allowed, held: 'kernel', means: `${size} for all processes together, ${cgroupWords(host.cgroup)}` };
   const each = formatSize(dataBytes(limits, host));
   const why = host.cgroup.kind === 'none' ? host.cgroup.why : 'the cgroup has no memory controller';
   return {
-    ...base,
+    allowed,
     held: 'watched',
     means: `${size} for all processes together, and RLIMIT_DATA ${each} for each one (${why})`,
   };
 }
 
-function plainRows(limits: Limits, host: LimitHost): LimitInForce[] {
-  const hard = hardLimits(host.procLimits);
-  const openFiles = Math.min(limits.openFiles, hard.nofile);
-  const { fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds, cpus } = limits;
-  return [
-    { name: 'openFiles', allowed: openFiles, held: 'kernel', means: `${openFiles} open files per process` },
-    { name: 'fileBytes', allowed: fileBytes, held: 'kernel', means: `${formatSize(fileBytes)} per file` },
-    {
-      name: 'diskBytes',
-      allowed: diskBytes,
-      held: 'watched',
-      means: `${formatSize(diskBytes)} written in workspace and home`,
-    },
-    { name: 'tmpBytes', allowed: tmpBytes, held: 'kernel', means: `${formatSize(tmpBytes)} in /tmp` },
-    cpuSeconds === null
-      ? { name: 'cpuSeconds', allowed: null, held: 'no', means: 'CPU time is not limited' }
-      : { name: 'cpuSeconds', allowed: cpuSeconds, held: 'kernel', means: `${cpuSeconds} s of CPU time per process` },
-    wallSeconds === null
-      ? { name: 'wallSeconds', allowed: null, held: 'no', means: 'run time is not limited' }
-      : { name: 'wallSeconds', allowed: wallSeconds, held: 'watched', means: `${wallSeconds} s from start to end` },
-    cpusInForce(cpus, host.cgroup),
-  ];
+function plainRows(limits: Limits, host: LimitHost): Record<Exclude<keyof Limits, Counted>, Row> {
+  const { fileBytes, diskBytes, tmpBytes, cpuSeconds, wallSeconds } = limits;
+  const openFiles = Math.min(limits.openFiles, hardLimits(host.procLimits).nofile);
+  return {
+    openFiles: { allowed: openFiles, held: 'kernel', means: `${openFiles} open files per process` },
+    fileBytes: { allowed: fileBytes, held: 'kernel', means: `${formatSize(fileBytes)} per file` },
+    diskBytes: { allowed: diskBytes, held: 'watched', means: `${formatSize(diskBytes)} written in workspace and home` },
+    tmpBytes: { allowed: tmpBytes, held: 'kernel', means: `${formatSize(tmpBytes)} in /tmp` },
+    cpuSeconds:
+      cpuSeconds === null
+        ? { allowed: null, held: 'no', means: 'CPU time is not limited' }
+        : { allowed: cpuSeconds, held: 'kernel', means: `${cpuSeconds} s of CPU time per process` },
+    wallSeconds:
+      wallSeconds === null
+        ? { allowed: null, held: 'no', means: 'run time is not limited' }
+        : { allowed: wallSeconds, held: 'watched', means: `${wallSeconds} s from start to end` },
+  };
 }
 
-function cpusInForce(allowed: number | null, cgroup: CgroupPlan): LimitInForce {
-  if (allowed === null) return { name: 'cpus', allowed, held: 'no', means: 'all processors may be used' };
+/** What a cgroup can hold. */
+type Counted = 'processes' | 'memoryBytes' | 'cpus';
+
+function cpusInForce(allowed: number | null, cgroup: CgroupPlan): Row {
+  if (allowed === null) return { allowed, held: 'no', means: 'all processors may be used' };
   return holds(cgroup, 'cpu')
-    ? { name: 'cpus', allowed, held: 'kernel', means: `${allowed} processors, ${cgroupWords(cgroup)}` }
-    : { name: 'cpus', allowed, held: 'no', means: 'processors are not limited: no cgroup here can do it' };
+    ? { allowed, held: 'kernel', means: `${allowed} processors, ${cgroupWords(cgroup)}` }
+    : { allowed, held: 'no', means: 'processors are not limited: no cgroup here can do it' };
 }
 
 function cgroupWords(plan: CgroupPlan): string {
@@ -160,7 +171,8 @@ function countsPerSandbox(kernel: string): boolean {
   return major > 5 || (major === 5 && minor >= 14);
 }
 
-const ROWS = {
+/** The limits of each process, as prlimit names them, and their rows in /proc/self/limits, by which they are proven (checks/evidence.ts). */
+export const RLIMITS = {
   core: 'Max core file size',
   nofile: 'Max open files',
   fsize: 'Max file size',
@@ -168,19 +180,20 @@ const ROWS = {
   data: 'Max data size',
   cpu: 'Max cpu time',
 } as const;
+type Rlimit = keyof typeof RLIMITS;
 
-function hardLimits(procLimits: string): Record<keyof typeof ROWS, number> {
+function hardLimits(procLimits: string): Record<Rlimit, number> {
   const of = (row: string): number => {
     const line = procLimits.split('\n').find((candidate) => candidate.startsWith(`${row} `));
     const value = line?.slice(row.length).trim().split(/\s+/)[1];
     return value === undefined || value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value);
   };
   return {
-    core: of(ROWS.core),
-    nofile: of(ROWS.nofile),
-    fsize: of(ROWS.fsize),
-    nproc: of(ROWS.nproc),
-    data: of(ROWS.data),
-    cpu: of(ROWS.cpu),
+    core: of(RLIMITS.core),
+    nofile: of(RLIMITS.nofile),
+    fsize: of(RLIMITS.fsize),
+    nproc: of(RLIMITS.nproc),
+    data: of(RLIMITS.data),
+    cpu: of(RLIMITS.cpu),
   };
 }

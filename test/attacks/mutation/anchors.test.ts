@@ -45,6 +45,12 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'service-mutants.ts': SERVICE_MUTANTS,
 };
 
+/** The file in which a fragment was found, if it is another one than the row names: code that only looks like it. */
+function elsewhere([file, from]: Piece): string[] {
+  const { path } = SOURCE.find(file, from);
+  return path.endsWith(`/${file}`) || !SOURCE.files.some((one) => one.endsWith(`/${file}`)) ? [] : [path];
+}
+
 /** Identifiers that exist only in replacements. */
 const NEW: readonly string[] = ['asked', 'noimg'];
 
@@ -55,6 +61,7 @@ test.for(Object.entries(TABLES))('every fragment in %s matches exactly one place
       const broken = [...edited].filter(([path, text]) => text === SOURCE.read(path) || !isCode(path, text));
       return [
         ...pieces.filter((p) => !SOURCE.lasts(p)).map(([file, from]) => `${name}: ${file}: no whole tokens: ${from}`),
+        ...pieces.flatMap((piece) => elsewhere(piece)).map((path) => `${name}: found in ${path} alone`),
         ...broken.map(([path]) => `${name}: ${path} is the same, or no source code any more`),
         ...pieces
           .flatMap((piece) => SOURCE.strangers(piece))

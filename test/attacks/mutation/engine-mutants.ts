@@ -26,7 +26,7 @@ const script = (from: string, to = ''): Piece => [SCRIPTS, from, to];
 
 /** Shows the daemon one more file, which engine-mutation.proof.test.ts has placed there. */
 const beside = (from: string, to: string): Piece => {
-  const meeting = '    ...bindArgs(ENGINE_KINDS.docker, input.meeting, INNER_MEETING, false),\n';
+  const meeting = '    ...bindArgs(ENGINE_KINDS.docker, input.meeting, NESTED_MEETING, false),\n';
   return args(
     meeting,
     `${meeting}    ...bindArgs(ENGINE_KINDS.docker, input.meeting.replace(${from}), '${to}', true),\n`,
@@ -45,7 +45,7 @@ const ofTheHost = (): readonly Piece[] => {
     args('ENGINE_PORT = 2375;', `ENGINE_PORT = ${port};`),
     args('REGISTRY_PORT = 5000;', `REGISTRY_PORT = ${port + 10_000};`),
     args("    '--rootless',", "    '--rootless', '--bridge=none', '--iptables=false', '--ip-forward=false',"),
-    ['sandbox/nested/nested-engine.ts', '(gateway ? HALL_DOORS : [])', '(gateway ? [] : HALL_DOORS)'],
+    ['sandbox/nested/nested-engine.ts', 'gateway ? EGRESS_LISTENERS : []', 'gateway ? [] : EGRESS_LISTENERS'],
   ];
 };
 
@@ -62,7 +62,7 @@ export const GROUPS: readonly (readonly EngineMutant[])[] = [
     one('no program looks at crashes', 'engine-limits', /^open at /, args("'core=1:1'", "'core=-1:-1'")),
     one('a read-only root', 'engine-mounts', /^\/ = writable/, args("    '--read-only',\n")),
     one('read-only system directories', 'engine-host-programs', /^ags-planted = only its owner is missing/, args('bindArgs(ENGINE_KINDS.docker, path, path, false)', 'bindArgs(ENGINE_KINDS.docker, path, path, true)')),
-    one('a read-only meeting place', 'engine-mounts', /^\/ags = writable/, args('input.meeting, INNER_MEETING, false)', 'input.meeting, INNER_MEETING, true)')),
+    one('a read-only meeting place', 'engine-mounts', /^\/ags = writable/, args('input.meeting, NESTED_MEETING, false)', 'input.meeting, NESTED_MEETING, true)')),
     one('bounds on what the engine keeps in memory', 'engine-mounts', /^\/run = without a bound/, script("'mode=755,size=64m'", "'mode=755'")),
     one('bounds on temporary files', 'engine-mounts', /^\/run\/tmp = without a bound/, script('"mode=1777,size=$tmp"', '"mode=1777"')),
     one('bounds on settings', 'engine-mounts', /^\/etc\/docker = without a bound/, script("'mode=755,size=1m'", "'mode=755'")),

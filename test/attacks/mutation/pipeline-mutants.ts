@@ -146,7 +146,7 @@ export const PIPELINE_PART_MUTANTS = [
   off('settings of the machine', ETC, 'no copy of /etc is changed in place', "mkdtempSync(join(input.cacheDir, 'etc-'))", "mkdirSync(join(input.cacheDir, 'etc-x'), { recursive: true }) ?? join(input.cacheDir, 'etc-x')"),
   off('settings of the machine', ETC, 'nothing is written through a link of /etc', '  for (const [name, content] of', '  for (const name of input.list(input.patterns)) copy(join(etcDir, name), join(directory, name), seen);\n  for (const [name, content] of'),
   off('settings of the machine', ETC, 'names of our own stay', ' || (there !== undefined && !(there.isDirectory() && stat.isDirectory()))'),
-  off('listeners', 'sandbox/native/launch.ts', 'no program inside can replace a listener', "if (protocol === 'udp' && port >= 1024)", "if (protocol === 'udp' && port < 0)"),
+  off('listeners', 'sandbox/io/descriptors.ts', 'no program inside can replace a listener', "if (protocol === 'udp' && port >= 1024)", "if (protocol === 'udp' && port < 0)"),
 ];
 
 /** In place of an attempt: none of the agent's work comes out any more. */

@@ -87,7 +87,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   zod: /^protocol\/(api\/|config\/(?!words)|carried-event|export|task)|^config\/|^server\//,
   ws: /^server\//,
   yaml: /^config\//,
-  '@lydell/node-pty': /^(tasks|exec|housekeeping)\/(terminal|doctor)\.ts$/,
+  '@lydell/node-pty': /^(exec\/terminal|housekeeping\/doctor)\.ts$/,
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

@@ -1,5 +1,6 @@
 // gateway/values.ts: reads a secret value from where the user keeps it outside the sandbox.
-// Invariant: no message contains the value or a command's output; a value that could break out of a header is refused.
+// Invariant: no message contains the value or a command's standard output; its standard error is quoted. A value that could break out of
+// a header is refused.
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// test/conformance/again.ts: a test file run once more in a process of its own: as another user, or as a runner that is killed.
+// test/conformance/again.ts: runs a test file again in its own process: as another user, or as a runner that is killed.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CALLERS, IS_ROOT } from '../harness.ts';
 
-/** Set for the second run. */
+/** Set in the environment of the second run. */
 export const AGAIN = 'AGS_TESTS_AGAIN';
 
-/** Tests without the command line run as whoever runs this file. Where both callers are tried, they run once more as an ordinary user. */
+/** Tests that bypass the command line run as the current user. If that is root and both callers are tested, they run again as an ordinary user. */
 export const ALSO_AS_USER = process.env[AGAIN] === undefined && IS_ROOT && CALLERS.includes('root');
 
 const TEST = fileURLToPath(new URL('..', import.meta.url));
@@ -24,12 +24,11 @@ await run?.close();
 `;
 
 export interface Again {
-  /** Path of the test file. */
   readonly file: string;
-  /** Null: as whoever runs this. */
+  /** Null: the current user. */
   readonly uid: number | null;
   readonly env?: Readonly<Record<string, string>>;
-  /** A group to be in besides, by its name. */
+  /** The name of a supplementary group. */
   readonly group?: string;
   readonly deadlineMs?: number;
 }
@@ -63,7 +62,7 @@ export function startAgain(again: Again, report = ''): ChildProcess {
   });
 }
 
-/** Where an engine without a daemon keeps what it has. */
+/** Podman keeps its containers and images below these directories. */
 function ownPlaces(): Record<string, string | undefined> {
   const { HOME, XDG_RUNTIME_DIR } = process.env;
   return { HOME, XDG_RUNTIME_DIR };
@@ -73,17 +72,17 @@ function groups(name: string | undefined): string[] {
   return name === undefined ? ['--clear-groups'] : [`--groups=${name}`];
 }
 
-/** Below the time that a test which calls runAgain is given. */
+/** Shorter than the timeout of the tests that call runAgain(). */
 const DEADLINE_MS = 300_000;
 
 export interface Results {
   readonly passed: readonly string[];
-  /** Names with what went wrong. */
+  /** Each name with its failure messages. */
   readonly failed: readonly string[];
   readonly other: readonly string[];
 }
 
-/** Every test of the file as that user. Throws if no test could be run at all. */
+/** Runs every test of the file as that user. Throws if no test ran. */
 export async function runAgain(again: Again & { readonly uid: number }): Promise<Results> {
   const dir = mkdtempSync('/tmp/ags-again-');
   chownSync(dir, again.uid, again.uid);

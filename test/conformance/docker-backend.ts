@@ -1,4 +1,4 @@
-// test/conformance/docker-backend.ts: the Docker of this machine.
+// test/conformance/docker-backend.ts: this machine's Docker as a backend.
 import type { Engine } from '../../src/sandbox/engine/engine.ts';
 import { findProgram } from '../../src/sandbox/programs.ts';
 import { openEngine } from './engine-backend.ts';

@@ -1,4 +1,4 @@
-// test/conformance/engine-backend.ts: the container backend with an engine of this machine, for tests without the command line.
+// test/conformance/engine-backend.ts: the container backend with this machine's engine, for tests that bypass the command line.
 import { existsSync } from 'node:fs';
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { Open } from './place.ts';
 
 let count = 0;
 
-/** `own`: what the engine puts into every container by itself. */
+/** `own`: files that the engine itself adds to every container. */
 export function openEngine(engine: Engine, own: NonNullable<Open['own']>, create = createContainer): Open {
   const openOne = async (directory: string): ReturnType<Open> => {
     const uid = process.getuid?.() ?? 0;

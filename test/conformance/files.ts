@@ -1,4 +1,4 @@
-// test/conformance/files.ts: what a sandboxed command sees: mounts, project, environment, identity.
+// test/conformance/files.ts: a sandboxed command's view: mounts, project, environment, identity.
 import {
   chmodSync,
   existsSync,
@@ -18,7 +18,7 @@ import { bind, createPlace, dir, file, fingerprint, overlay, tmpfs, USER, type O
 export function filePromises(open: Open): void {
   const own = open.own ?? { root: [], etc: [] };
 
-  describe('who and where', () => {
+  describe('identity and environment', () => {
     test('the environment is exactly that of the spec', async () => {
       using place = await createPlace(open);
       const env = {
@@ -42,7 +42,7 @@ export function filePromises(open: Open): void {
             .slice(0, -1)
             .map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]),
         );
-        // Telling the working directory tells nothing new.
+        // PWD reveals nothing that the command does not know.
         const { PWD, ...rest } = found;
         expect([rest, PWD ?? '/usr']).toEqual([env, '/usr']);
         const all = await place.run(['sh', '-c', 'cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>&1']);
@@ -63,7 +63,7 @@ export function filePromises(open: Open): void {
       expect(stdout).toBe(
         `${USER.uid}\n${USER.gid}\nodd-name\n/work dir\nCapInh:\t${none}\nCapPrm:\t${none}\nCapEff:\t${none}\nCapBnd:\t${none}\nCapAmb:\t${none}\nNoNewPrivs:\t1\nSeccomp:\t2\n`,
       );
-      // A group of the caller's that has no name inside is all that may be there besides.
+      // 65534 stands for a group of the caller that is not mapped inside.
       expect(
         (await place.run(['id', '-G'])).stdout
           .trim()
@@ -87,12 +87,12 @@ export function filePromises(open: Open): void {
       const writing =
         'for d in / /deep /empty /etc /dev; do (touch $d/x) 2>/tmp/err && echo "made $d/x"; grep -v Read-only /tmp/err; done; :';
       const { stdout: said } = await place.run(['sh', '-c', writing], { spec });
-      // The /dev of a container belongs to root instead.
+      // In a container, root owns /dev, so the write fails with another error.
       const closed = open.own === undefined ? '' : "touch: cannot touch '/dev/x': Permission denied\n";
       expect(said).toBe(closed);
     });
 
-    test('a later mount covers an earlier one, whatever the two are', async () => {
+    test('a later mount covers an earlier one, whatever their kinds', async () => {
       using place = await createPlace(open);
       place.write('a', 'bound\n');
       place.write('sub/b', 'below\n');
@@ -110,7 +110,7 @@ export function filePromises(open: Open): void {
       ).toBe('c\ndeep\n');
     });
 
-    test('a read-only directory cannot be changed in any way; a writable one passes changes on', async () => {
+    test('a read-only directory cannot be changed in any way; changes to a writable one reach the host', async () => {
       using place = await createPlace(open);
       place.write('file', 'as it was\n');
       place.write('private', 'only its owner may read this\n', 0o600);
@@ -147,7 +147,7 @@ export function filePromises(open: Open): void {
       expect([readdirSync(shared).toSorted(), readFileSync(join(shared, 'f'), 'utf8')]).toEqual([['d', 'f'], 'out\n']);
     });
 
-    test('mount points inside a writable directory work, and leave it as usable as before', async () => {
+    test('mount points inside a writable directory leave the directory usable', async () => {
       using place = await createPlace(open);
       place.write('tool', 'a tool\n');
       const home = place.writable('home');
@@ -256,7 +256,7 @@ export function filePromises(open: Open): void {
       expect([stdout.split('\0').slice(0, -1), stderr]).toEqual([names, '']);
     });
 
-    test('/proc shows the sandbox’s own processes, and what concerns the machine cannot be changed there', async () => {
+    test('/proc shows only the sandbox’s processes, and settings of the machine cannot be changed there', async () => {
       using place = await createPlace(open);
       const pids = (await place.run(['sh', '-c', 'echo /proc/[0-9]*'])).stdout
         .trim()
@@ -272,7 +272,7 @@ export function filePromises(open: Open): void {
       expect([stdout, existsSync(join(place.root, 'x'))]).toEqual(['end\n', false]);
     });
 
-    test('/dev has the harmless devices and terminals of its own', async () => {
+    test('/dev has only harmless devices and its own pseudo-terminals', async () => {
       using place = await createPlace(open);
       const { stdout } = await place.run([
         'sh',
@@ -301,7 +301,6 @@ export function filePromises(open: Open): void {
         .trim()
         .split('\n')
         .filter((name) => name !== '');
-      // What is in /dev/pts is listed last: the door to terminals of its own.
       expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
       for (const needed of [
         'null',

@@ -1,4 +1,4 @@
-// test/conformance/limits.ts: what a sandboxed command may not do: use too much, reach the network, trace or talk.
+// test/conformance/limits.ts: limits on a sandboxed command: resources, network, ptrace and Unix sockets.
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { hostPath, sandboxPath, type KernelRules } from '../../src/protocol/spec.ts';
@@ -8,7 +8,7 @@ const PTRACE = process.arch === 'arm64' ? 117 : 101;
 
 export function limitPromises(open: Open): void {
   describe('limits', () => {
-    test('processes: a fork bomb stops at the limit, and another sandbox is not counted', async () => {
+    test('a fork bomb stops at the process limit; processes of another sandbox do not count', async () => {
       using one = await createPlace(open);
       using two = await createPlace(open);
       const bomb =
@@ -21,13 +21,13 @@ export function limitPromises(open: Open): void {
       for (const { stdout } of outcomes) {
         const [, made, refused, why] = /^(\d+) (\d+) (.*)$/.exec(stdout) ?? [];
         expect([Number(made) + Number(refused), why]).toEqual([90, 'Resource temporarily unavailable']);
-        // The command and what starts it count too.
+        // The command and the sandbox's first process count too.
         expect(Number(made)).toBeLessThan(40);
         expect(Number(made)).toBeGreaterThan(30);
       }
     });
 
-    test('open files, file size and CPU time end where the spec says', async () => {
+    test('open files, file size and CPU time stop at the limits of the spec', async () => {
       using place = await createPlace(open);
       const out = place.writable('out');
       const spec = place.spec([bind(out, '/out', true)], {
@@ -59,13 +59,13 @@ export function limitPromises(open: Open): void {
       const [files, filesAfter, processes, processesAfter, dumps, dumpsAfter] = stdout.split('\n');
       expect([files, filesAfter, dumps, dumpsAfter]).toEqual(['64', '64', '0', '0']);
       expect(processesAfter).toBe(processes);
-      // Where a control group holds it, the limit of each process is another one.
+      // With a control group, the per-process limit has another value.
       if (open.own === undefined) expect(processes).toBe('40');
     });
   });
 
   describe('network', () => {
-    test('there is loopback and nothing else', async () => {
+    test('only loopback exists', async () => {
       using place = await createPlace(open);
       const { stdout } = await place.run([
         'sh',
@@ -75,7 +75,7 @@ export function limitPromises(open: Open): void {
       expect(stdout).toBe('lo\n0\n');
     });
 
-    test('programs inside reach each other on it', async () => {
+    test('programs inside reach each other on loopback', async () => {
       using place = await createPlace(open);
       const talk = (address: string): string =>
         `use IO::Socket::IP; my $s = IO::Socket::IP->new(LocalAddr => "${address}", LocalPort => 0, Listen => 1) or die "listen $!"; my $p = $s->sockport; if (!fork) { my $c = IO::Socket::IP->new(PeerAddr => "${address}", PeerPort => $p) or die "connect $!"; print $c "hello\\n"; exit } my $c = $s->accept; print scalar <$c>; wait`;
@@ -83,7 +83,7 @@ export function limitPromises(open: Open): void {
       expect(await place.run(['perl', '-e', talk('127.3.2.1')])).toEqual({ code: 0, stdout: 'hello\n', stderr: '' });
     });
 
-    test('there is no way out: not by address, not by datagram, not to the host’s own loopback or sockets', async () => {
+    test('no connection, datagram, host loopback port or abstract socket is reachable', async () => {
       using place = await createPlace(open);
       let visitors = 0;
       const server = createServer(() => visitors++);
@@ -117,7 +117,7 @@ export function limitPromises(open: Open): void {
       [false, true].map((unixSockets) => ({ ptrace, unixSockets })),
     );
 
-    test.each(rules)('ptrace $ptrace and Unix sockets $unixSockets are what the command gets', async (kernel) => {
+    test.each(rules)('the command gets ptrace $ptrace and Unix sockets $unixSockets', async (kernel) => {
       using place = await createPlace(open);
       const script = `use Socket; my $p = fork // die; if (!$p) { sleep 60; exit } print "ptrace ", (syscall(${PTRACE}, 16, $p, 0, 0) == 0 ? 1 : 0), "\\n"; kill KILL => $p;
         my $s = socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, pack("S a*", AF_UNIX, "/tmp/s")) && listen(S, 1) && socket(C, PF_UNIX, SOCK_STREAM, 0) && connect(C, pack("S a*", AF_UNIX, "/tmp/s")); print "unix ", ($s ? 1 : 0), "\\n"; print "inet ", (socket(I, PF_INET, SOCK_STREAM, 0) ? 1 : 0), "\\n"`;
@@ -125,7 +125,7 @@ export function limitPromises(open: Open): void {
       expect(stdout).toBe(`ptrace ${Number(kernel.ptrace)}\nunix ${Number(kernel.unixSockets)}\ninet 1\n`);
     });
 
-    test('no namespace, no mount, no key ring, whatever the rules', async () => {
+    test('namespaces, mounts and key rings are refused, even with ptrace and Unix sockets allowed', async () => {
       using place = await createPlace(open);
       const { stdout } = await place.run(
         [
@@ -138,7 +138,7 @@ export function limitPromises(open: Open): void {
       expect(stdout).toBe('end\n');
     });
 
-    test('a socket of the host that a mount shows cannot be reached when Unix sockets are off', async () => {
+    test('with Unix sockets off, a mounted host socket cannot be reached', async () => {
       using place = await createPlace(open);
       let visitors = 0;
       const server = createServer(() => visitors++);

@@ -1,5 +1,5 @@
-// test/conformance/listeners.ts: the doors of a sandbox with a gateway: they are met from outside, nothing else leads out, and the sandbox
-// can neither take nor shut them.
+// test/conformance/listeners.ts: the listeners of a sandbox with a gateway are served from outside and are the only way out; the sandbox
+// can neither take them over nor close them.
 import { Socket as DatagramSocket } from 'node:dgram';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ export const REACHED: SandboxNetwork = { ...LISTENERS, reach: true };
 
 export const specOf = (place: Place, network: SandboxNetwork): SandboxSpec => place.spec([], { network });
 
-/** Answers everybody with the door's name and what they said, once they have said it all. */
+/** Answers each connection with the listener's name and the bytes received, once the client has finished sending. */
 export const echo: OnListener = (name, listener) => {
   if (listener instanceof DatagramSocket)
     listener.on('message', (said, from) => listener.send(`${name} heard ${said.toString()}`, from.port, from.address));
@@ -36,7 +36,7 @@ export const echo: OnListener = (name, listener) => {
     });
 };
 
-/** What the other side says until it says no more; our side stays open. */
+/** Reads until the peer finishes sending; our side stays open. */
 export function lastWord(socket: Socket): Promise<string> {
   let said = '';
   socket.on('data', (chunk: Buffer) => (said += chunk.toString()));
@@ -49,8 +49,8 @@ const TALK = `sub talk {
   syswrite $s, $word; shutdown $s, 1; local $/; <$s>;
 }`;
 
-export function doorPromises(open: Open): void {
-  /** What a program inside prints. */
+export function listenerPromises(open: Open): void {
+  /** The output of a Perl script inside. */
   async function inside(network: SandboxNetwork, script: string, onListener?: OnListener): Promise<string> {
     using place = await createPlace(open);
     const run = await place.run(['perl', '-MSocket', '-e', script], {
@@ -60,7 +60,7 @@ export function doorPromises(open: Open): void {
     return run.stdout + run.stderr;
   }
 
-  test('whoever connects to a door is met outside, and both sides hear each other to the end', async () => {
+  test('connections to a listener are served outside, and both directions arrive completely', async () => {
     const talk = `${TALK} print talk(@$_), "\\n" for ['127.0.0.1', 3128, 'a'], ['127.0.0.1', 3129, 'b'], ['127.64.0.9', 443, 'c'], ['127.99.1.1', 80, 'd'];
       socket(my $u, PF_INET, SOCK_DGRAM, 0); connect($u, pack_sockaddr_in(53, inet_aton('127.0.0.1'))); send($u, 'e', 0); recv($u, my $answer, 99, 0); print $answer;`;
     expect(await inside(LISTENERS, talk, echo)).toBe(
@@ -68,7 +68,7 @@ export function doorPromises(open: Open): void {
     );
   });
 
-  test('every door is there before the command runs, and shut when the sandbox is over', async () => {
+  test('every listener is open before the command runs, and closed when the sandbox has ended', async () => {
     using place = await createPlace(open);
     const listeners = new Map<string, Server | DatagramSocket>();
     const closed: string[] = [];
@@ -87,11 +87,11 @@ export function doorPromises(open: Open): void {
     await expect.poll(() => closed.toSorted()).toEqual([...listeners.keys()].toSorted());
   });
 
-  test.each([false, true])('a gateway without any door works as well (reach: %s)', async (reach) => {
+  test.each([false, true])('a gateway without listeners works (reach: %s)', async (reach) => {
     expect(await inside({ kind: 'gateway', listeners: [], reach }, 'print "ran"')).toBe('ran');
   });
 
-  test('A151: five hundred connections at once are all met', async () => {
+  test('A151: five hundred simultaneous connections are all served', async () => {
     const crowd = `my @all; for (1 .. 500) { socket(my $s, PF_INET, SOCK_STREAM, 0); connect($s, pack_sockaddr_in(3128, INADDR_LOOPBACK)) or die "$_ $!"; push @all, $s }
       for (@all) { syswrite $_, 'x'; shutdown $_, 1 } my $met = 0; for my $s (@all) { local $/; $met++ if <$s> eq 'proxy heard x' } print $met`;
     expect(await inside(LISTENERS, crowd, echo)).toBe('500');
@@ -109,7 +109,7 @@ export function doorPromises(open: Open): void {
     expect(seen).toBe('lo\nConnection refused\nNetwork is unreachable\nNetwork is unreachable\nno raw');
   });
 
-  test('A71: a process inside cannot bind over a door, whatever it asks for', async () => {
+  test('A71: a process inside cannot bind over a listener', async () => {
     const steal = `my ($addr, $type, $port);
       for (['127.0.0.1', SOCK_STREAM, 3128], ['0.0.0.0', SOCK_STREAM, 3128], ['0.0.0.0', SOCK_STREAM, 443], ['127.64.0.1', SOCK_STREAM, 443], ['127.0.0.1', SOCK_STREAM, 80], ['127.0.0.1', SOCK_DGRAM, 53], ['0.0.0.0', SOCK_DGRAM, 53]) {
         my ($address, $type, $port) = @$_;
@@ -122,7 +122,7 @@ export function doorPromises(open: Open): void {
   });
 
   test.each([false, true])(
-    'A154: the command has no right over its network and no descriptor of ours (reach: %s)',
+    'A154: the command has no capability over its network and no descriptor of ags (reach: %s)',
     async (reach) => {
       using place = await createPlace(open);
       const network = { ...LISTENERS, reach };
@@ -144,7 +144,7 @@ export function doorPromises(open: Open): void {
     },
   );
 
-  test('a server inside is reached from outside, as often as one asks; where nobody listens, that is said', async () => {
+  test('a server inside can be reached repeatedly from outside; a port without a server is an error', async () => {
     using place = await createPlace(open);
     const serve = `socket(my $s, PF_INET, SOCK_STREAM, 0); bind($s, pack_sockaddr_in(8080, INADDR_LOOPBACK)) or die; listen $s, 9;
       socket(my $six, PF_INET6, SOCK_STREAM, 0); bind($six, pack_sockaddr_in6(8081, Socket::IN6ADDR_LOOPBACK)) or die; listen $six, 9;
@@ -176,7 +176,7 @@ export function doorPromises(open: Open): void {
     await expect(sandbox.connect(8080)).rejects.toMatchObject({ code: 'backend.failed' });
   });
 
-  test('a server that takes nobody from its queue does not keep others from being reached', async () => {
+  test('a server that never accepts does not block connections to others', async () => {
     using place = await createPlace(open);
     const stuck = `for my $port (8080, 8081) { socket(my $s, PF_INET, SOCK_STREAM, 0); bind($s, pack_sockaddr_in($port, INADDR_LOOPBACK)); listen $s, $port == 8080 ? 0 : 9; push our @s, $s } $| = 1; print "serving\\n"; sleep 60`;
     const sandbox = await place.start(['perl', '-MSocket', '-e', stuck], { spec: specOf(place, REACHED) });
@@ -194,7 +194,7 @@ export function doorPromises(open: Open): void {
     expect(await ended(sandbox)).toBe(137);
   });
 
-  test('a door can be opened while the sandbox runs, unless its port is taken, and is shut with it', async () => {
+  test('a listener can be opened while the sandbox runs, unless its port is in use, and closes with it', async () => {
     using place = await createPlace(open);
     const script = `${TALK} $| = 1; socket(my $mine, PF_INET, SOCK_STREAM, 0); bind $mine, pack_sockaddr_in(8090, INADDR_ANY); listen $mine, 1;
       print "begun\\n"; <STDIN>; print talk('127.0.0.1', 8091, 'late'), "\\n"; <STDIN>; print talk('127.0.0.1', 8091, 'shut'), "\\n"; <STDIN>;`;
@@ -216,7 +216,7 @@ export function doorPromises(open: Open): void {
     await expect(sandbox.open(8093)).rejects.toMatchObject({ code: 'backend.failed' });
   });
 
-  test('no more doors are opened while it runs than there are descriptors to spare', async () => {
+  test('the number of listeners opened while the sandbox runs is limited', async () => {
     using place = await createPlace(open);
     const sandbox = await place.start(['sh', '-c', 'echo begun; read end'], { spec: specOf(place, REACHED) });
     await until(sandbox, 'begun');
@@ -224,7 +224,7 @@ export function doorPromises(open: Open): void {
     const opened = await Promise.allSettled(ports.map((port) => sandbox.open(port)));
     const listeners = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(listeners.length).toBe(MOST_LATE);
-    // Whoever shuts one may open another.
+    // Closing a listener makes room for another.
     const shut = new Promise((resolve) => listeners[0]?.once('close', resolve));
     listeners[0]?.close();
     await shut;

@@ -1,4 +1,4 @@
-// test/conformance/native-backend.ts: the bubblewrap backend of this machine, for tests that start sandboxes without the command line.
+// test/conformance/native-backend.ts: this machine's bubblewrap as a backend, for tests that bypass the command line.
 // needs: sandbox
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import type { Backend } from '../../src/sandbox/backend.ts';
 import { chooseStage, ensureWhiteout, inspectHost } from '../../src/sandbox/checks/host.ts';
 import { createNative } from '../../src/sandbox/native/native.ts';
 
-/** Something that stands in for a part of it. */
+/** Replacements for parts of the backend. */
 export interface Instead {
   readonly bwrap?: string;
-  /** In front of the launcher. */
+  /** Runs before the launcher. */
   readonly prefix?: readonly string[];
 }
 

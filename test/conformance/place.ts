@@ -1,5 +1,5 @@
-// test/conformance/place.ts: somewhere to start sandboxes: a project, directories to write in, and a spec over them.
-// It speaks SandboxSpec, Backend and Sandbox only, so the same place serves every backend.
+// test/conformance/place.ts: a fixture that starts sandboxes: a project, writable directories and a spec over them.
+// It uses only SandboxSpec, Backend and Sandbox, so it works with every backend.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -30,23 +30,20 @@ import type { Caller } from '../harness.ts';
 
 export const CALLER: Caller = process.getuid?.() === 0 ? 'root' : 'user';
 
-/** Root's sandboxes have a user of their own; everybody else is themselves. */
+/** Sandboxes of root run as a separate user; those of an ordinary user as that user. */
 export const USER =
   CALLER === 'root'
     ? { uid: 7001, gid: 7002, name: 'agent' }
     : { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: 'agent' };
 
-/**
- * Set in a process that only starts a sandbox with a word on its command line, writes its own pid into a directory that
- * holds everything it makes, and waits to be killed.
- */
+/** Variables of a runner process that starts a sandbox with `word` on its command line, writes its pid into `directory`, and waits to be killed. */
 export const RUNNER = { word: 'AGS_CONFORMANCE_WORD', directory: 'AGS_CONFORMANCE_DIRECTORY' } as const;
 
 export interface Open {
   (directory: string, caller: Caller): Promise<Backend>;
-  /** Where everything is made: an engine may not see the /tmp of the tests. */
+  /** The parent of the fixture's directory: an engine may not see the /tmp of the tests. */
   readonly base?: string;
-  /** What an engine puts into every container by itself. */
+  /** Names that the engine itself adds to every container, in / and in /etc. */
   readonly own?: { readonly root: readonly string[]; readonly etc: readonly string[] };
 }
 
@@ -64,22 +61,22 @@ export interface RunInput {
 
 export interface Place extends Disposable {
   readonly root: string;
-  /** The directory the backend was opened with; `upper` and `work` stand in it. */
+  /** The directory the backend was opened with; it contains `upper` and `work`. */
   readonly directory: string;
   readonly project: string;
   readonly backend: Backend;
-  /** The least in which programs run, with `more` mounted after it. */
+  /** The minimum that programs need, with `more` mounted after it. */
   spec(more?: readonly Mount[], changes?: Partial<SandboxSpec>): SandboxSpec;
-  /** A directory the sandbox's user may write, below `directory`. */
+  /** Makes a directory below `directory` that the sandbox's user can write. */
   writable(name: string): string;
-  /** A file of the project, as the caller made it. */
+  /** Writes a file of the project, owned by the caller. */
   write(path: string, content: string | Buffer, mode?: number): void;
   start(
     command: readonly string[],
     options?: { spec?: SandboxSpec; stdio?: Partial<Stdio>; onListener?: OnListener | undefined },
   ): Promise<Sandbox>;
   run(command: readonly string[], options?: RunInput): Promise<Outcome>;
-  /** The same with raw bytes. */
+  /** run() with raw bytes. */
   runRaw(command: readonly string[], options?: RunInput): Promise<{ code: number; stdout: Buffer; stderr: Buffer }>;
 }
 
@@ -155,9 +152,9 @@ export async function createPlace(open: Open): Promise<Place> {
       return { code, stdout: stdout.toString('utf8'), stderr: stderr.toString('utf8') };
     },
     [Symbol.dispose]() {
-      // A test that failed half-way may have left some running.
+      // A failed test may have left sandboxes running.
       for (const sandbox of started) sandbox.kill();
-      // Marks of deletions that an engine has made belong to root: those need not be changed.
+      // Whiteouts that an engine made belong to root; chmod fails on them, and rm does not need it.
       spawnSync('chmod', ['-R', 'u+rwX', root], { stdio: 'ignore' });
       execFileSync('rm', ['-rf', root]);
     },
@@ -202,7 +199,7 @@ function systemMounts(): Mount[] {
     ...system.map(({ path, link }): Mount =>
       link === null ? bind(path, path) : { kind: 'symlink', target: link, to: sandboxPath(path), why: 'the system' },
     ),
-    // Debian reaches some programs through here.
+    // On Debian, some programs are links through this directory.
     bind('/etc/alternatives', '/etc/alternatives'),
     { kind: 'proc', to: sandboxPath('/proc'), why: 'test' },
     { kind: 'dev', to: sandboxPath('/dev'), why: 'test' },
@@ -216,7 +213,7 @@ export async function collect(stream: NodeJS.ReadableStream | null): Promise<Buf
   return Buffer.concat(chunks);
 }
 
-/** The exit code. A sandbox that does not end is ended, and the test fails at once. */
+/** The exit code. A sandbox that does not end in time is killed, and the test fails. */
 export async function ended(sandbox: Sandbox, withinMs = 30_000): Promise<number> {
   const late = Symbol('late');
   const timer = new AbortController();
@@ -227,7 +224,7 @@ export async function ended(sandbox: Sandbox, withinMs = 30_000): Promise<number
   throw new Error(`the sandbox has not ended within ${withinMs} ms`);
 }
 
-/** Resolves when the sandbox has said this. What it says later is read and dropped, so that it never has to wait for us. */
+/** Resolves when stdout contains the text. Later output is read and dropped, so that the command never blocks. */
 export async function until(sandbox: Sandbox, text: string): Promise<void> {
   let said = '';
   await new Promise<void>((resolve, reject) => {
@@ -240,23 +237,20 @@ export async function until(sandbox: Sandbox, text: string): Promise<void> {
   });
 }
 
-/** Prints the descriptors above 2 that lead anywhere, each with where it leads. */
+/** Prints the descriptors above 2 and their targets, without /dev/null and /proc. */
 export const OTHER_DESCRIPTORS = [
   'perl',
   '-e',
   'opendir my $d, "/proc/self/fd"; for (sort { $a <=> $b } grep { $_ > 2 } readdir $d) { my $to = readlink "/proc/self/fd/$_"; print "$_ $to\n" if defined $to && $to ne "/dev/null" && $to !~ m(^/proc/) }',
 ] as const;
 
-/**
- * Whoever started these tests may have left descriptors open that every process inherits. To close them is the business of
- * the command line, before there is any backend.
- */
+/** Descriptors that this process inherited and every child inherits; closing them is the command line's job, not the backend's. */
 export const INHERITED: readonly string[] = readdirSync('/proc/self/fd').filter((fd) => {
   const flags = /^flags:\s*([0-7]+)/m.exec(read(`/proc/self/fdinfo/${fd}`))?.[1];
   return Number(fd) > 2 && flags !== undefined && (Number.parseInt(flags, 8) & 0o2000000) === 0;
 });
 
-/** Processes of this machine that have the word on their command line: launchers and what runs inside alike. */
+/** Live processes of this machine with the word on their command line, launchers and sandboxed programs alike. */
 export function processesNamed(word: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -267,13 +261,13 @@ export function processesNamed(word: string): string[] {
     });
 }
 
-/** Gives what is dying a moment, then says what is left. */
+/** Waits until no process has the word on its command line; returns those left at the timeout. */
 export async function leftOf(word: string, withinMs = 30_000): Promise<string[]> {
   for (const end = Date.now() + withinMs; Date.now() < end && processesNamed(word).length > 0;) await sleep(10);
   return processesNamed(word);
 }
 
-/** Every name below a directory with type, mode and content: two equal answers mean nothing was touched. */
+/** Every path below a directory with mode, owner, time and content: equal results mean nothing changed. */
 export function fingerprint(path: string): Record<string, string> {
   const found: Record<string, string> = {};
   for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted()) {
@@ -295,7 +289,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch {
-    // It has ended.
+    // The process has ended.
     return '';
   }
 }

@@ -1,11 +1,11 @@
-// test/conformance/podman.full.test.ts: a container of Podman keeps every promise: of an ordinary user's, all; of root's, where it
-// differs from that: what is mounted, who owns it, and the limits.
+// test/conformance/podman.full.test.ts: Podman containers pass the conformance suite: an ordinary user's all of it, root's the parts
+// that differ: mounts, ownership and limits.
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { createPodmanUser, HAS_PODMAN } from '../sandbox/podman-user.ts';
 import { ALSO_AS_USER, runAgain } from './again.ts';
-import { doorPromises } from './listeners.ts';
+import { listenerPromises } from './listeners.ts';
 import { openEngine } from './engine-backend.ts';
 import { filePromises } from './files.ts';
 import { limitPromises } from './limits.ts';
@@ -17,7 +17,7 @@ const OWN = { root: ['sys', 'etc', 'run'], etc: ['hostname', 'hosts', 'mtab'] };
 if (HAS_PODMAN && (CALLER === 'user' || process.env[RUNNER.word] !== undefined)) {
   const open = openPodman();
   backendConformance('podman, as user', open);
-  if (process.env[RUNNER.word] === undefined) doorPromises(open);
+  if (process.env[RUNNER.word] === undefined) listenerPromises(open);
 }
 
 if (HAS_PODMAN && CALLER === 'root' && process.env[RUNNER.word] === undefined) {
@@ -26,7 +26,7 @@ if (HAS_PODMAN && CALLER === 'root' && process.env[RUNNER.word] === undefined) {
 }
 
 if (HAS_PODMAN && ALSO_AS_USER) {
-  test('an ordinary user is promised the same', async () => {
+  test('containers of an ordinary user pass as well', async () => {
     using user = createPodmanUser('ags-conformance');
     const mine = String(expect.getState().testPath);
     const { passed, failed, other } = await runAgain({ file: mine, uid: user.uid, env: user.env, deadlineMs: 590_000 });

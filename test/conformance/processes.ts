@@ -1,4 +1,4 @@
-// test/conformance/processes.ts: how a sandboxed command is started, spoken to and ended.
+// test/conformance/processes.ts: start, streams, signals and end of a sandboxed command.
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -26,7 +26,7 @@ import {
 
 export function processPromises(open: Open): void {
   describe('input, output and exit code', () => {
-    test('the three streams are the command’s own, byte for byte', async () => {
+    test('stdin, stdout and stderr pass every byte unchanged', async () => {
       using place = await createPlace(open);
       const input = randomBytes(300_000);
       const result = await place.runRaw(
@@ -44,7 +44,7 @@ export function processPromises(open: Open): void {
       });
     });
 
-    test('descriptors of files are handed through, and the command has no others', async () => {
+    test('the command gets the given file descriptors and no others', async () => {
       using place = await createPlace(open);
       const [from, to] = [join(place.root, 'in'), join(place.root, 'out')];
       place.write('../in', 'from a file\n');
@@ -64,7 +64,7 @@ export function processPromises(open: Open): void {
       ]);
     });
 
-    test('input that is ignored is at its end at once', async () => {
+    test('ignored input ends at once', async () => {
       using place = await createPlace(open);
       const sandbox = await place.start(['sh', '-c', 'cat && exit 5'], { stdio: { stdin: 'ignore' } });
       sandbox.stdout?.resume();
@@ -72,7 +72,7 @@ export function processPromises(open: Open): void {
       expect(await ended(sandbox)).toBe(5);
     });
 
-    test('arguments arrive as they are', async () => {
+    test('arguments arrive unchanged', async () => {
       using place = await createPlace(open);
       const odd = [
         '',
@@ -96,7 +96,7 @@ export function processPromises(open: Open): void {
       expect({ code, args: stdout.split('\0') }).toEqual({ code: 0, args: odd });
     });
 
-    test('the exit code is the command’s; 128 + n when it died of signal n; 127 and 126 as in a shell', async () => {
+    test('the exit code is the command’s, 128 + n after signal n, and 127 or 126 as in a shell', async () => {
       using place = await createPlace(open);
       const codes: Record<string, number> = {};
       const commands = {
@@ -146,7 +146,7 @@ export function processPromises(open: Open): void {
       },
     );
 
-    test('a command that does nothing about a signal dies of it', async () => {
+    test('a signal without a handler ends the command', async () => {
       using place = await createPlace(open);
       for (const name of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
         const sandbox = await place.start(['sh', '-c', 'echo ready; exec sleep 60']);
@@ -156,9 +156,9 @@ export function processPromises(open: Open): void {
       }
     });
 
-    test('what a terminal would send goes to the whole job, what a process would send to the command alone', async () => {
+    test('SIGINT reaches the whole foreground job, SIGTERM only the command', async () => {
       using place = await createPlace(open);
-      // No job control: the child is in the command's own process group, as in a script.
+      // Without job control, as in a script, the child is in the command's process group.
       const script =
         '$| = 1; my $child = fork // die; if (!$child) { $SIG{INT} = $SIG{TERM} = sub { syswrite STDOUT, "child\\n" }; sleep 60 while 1 } $SIG{INT} = sub { print "parent\\n" }; $SIG{TERM} = sub { print "parent\\n"; sleep 1; kill KILL => $child; exit 3 }; sleep 1; print "ready\\n"; sleep 60 while 1';
       const sandbox = await place.start(['perl', '-e', script]);
@@ -177,16 +177,16 @@ export function processPromises(open: Open): void {
       expect(answers().filter((line) => line === 'child')).toHaveLength(1);
     });
 
-    // Ignores everything, left its session and its parent, and one of them is stopped.
+    // Processes that ignore every signal and have left their session and parent; one of them is stopped.
     const stubborn = (word: string): string[] => [
       'perl',
       '-e',
       `$| = 1; $SIG{$_} = 'IGNORE' for qw(HUP INT QUIT TERM USR1); use POSIX; for (1 .. 3) { next if fork; POSIX::setsid(); exit if fork; kill STOP => $$ if $_ == 2; exec 'sleep', '${word}' } sleep 1; print "ready\\n"; sleep 600`,
     ];
-    // Found on command lines; `sleep` takes it for a length.
+    // A duration for `sleep` that identifies the process by its command line.
     const uniqueWord = (): string => `600.${Date.now()}${Math.floor(Math.random() * 1e6)}`;
 
-    test('kill() ends every process, whatever it does about signals', async () => {
+    test('kill() ends every process, even those that ignore signals', async () => {
       using place = await createPlace(open);
       const word = uniqueWord();
       const sandbox = await place.start(stubborn(word));
@@ -195,7 +195,7 @@ export function processPromises(open: Open): void {
       sandbox.kill();
       expect(await ended(sandbox)).toBe(137);
       expect(processesNamed(word)).toEqual([]);
-      // Once more does no harm.
+      // Both are harmless after the end.
       sandbox.kill();
       sandbox.signal('SIGTERM');
     });
@@ -212,12 +212,12 @@ export function processPromises(open: Open): void {
       }
     });
 
-    test('when the command ends, what it left running ends with it, before the sandbox counts as done', async () => {
+    test('background processes end with the command, before the sandbox reports its end', async () => {
       using place = await createPlace(open);
       const out = openSync('/dev/null', 'w');
       for (let i = 0; i < 10; i++) {
         const word = uniqueWord();
-        // No pipe that a process left behind could hold open: nothing but the processes themselves is waited for.
+        // Without pipes, which a background process could hold open, only the wait for processes can delay the end.
         const sandbox = await place.start(['sh', '-c', `setsid sleep ${word} & setsid sleep ${word} & exit 4`], {
           stdio: { stdin: 'ignore', stdout: out, stderr: out },
         });
@@ -227,7 +227,7 @@ export function processPromises(open: Open): void {
       closeSync(out);
     });
 
-    test('a runner that is killed takes its sandbox with it', async () => {
+    test('the sandbox of a killed runner ends', async () => {
       const word = uniqueWord();
       const directory = mkdtempSync(`${open.base ?? '/tmp'}/ags-runner-`);
       const said = join(directory, 'pid');
@@ -250,13 +250,13 @@ export function processPromises(open: Open): void {
     });
   });
 
-  describe('a sandbox that cannot be', () => {
+  describe('an impossible sandbox', () => {
     const missing = hostPath('/nonexistent/source');
     const impossible: readonly (readonly [string, (place: Place) => ReturnType<Place['spec']>])[] = [
-      ['a source that is missing', (place) => place.spec([bind(missing, '/data')])],
-      ['a writable source that is missing', (place) => place.spec([bind(missing, '/data', true)])],
+      ['with a missing source', (place) => place.spec([bind(missing, '/data')])],
+      ['with a missing writable source', (place) => place.spec([bind(missing, '/data', true)])],
       [
-        'a project that is missing',
+        'with a missing project',
         (place) =>
           place.spec([
             {
@@ -273,16 +273,16 @@ export function processPromises(open: Open): void {
             },
           ]),
       ],
+      ['with a missing working directory', (place) => place.spec([], { workdir: sandboxPath('/no/such/directory') })],
       [
-        'a working directory that is missing',
-        (place) => place.spec([], { workdir: sandboxPath('/no/such/directory') }),
+        'with a mount point below a file',
+        (place) => place.spec([file('/etc/name', 'x'), bind('/usr', '/etc/name/usr')]),
       ],
-      ['a mount point below a file', (place) => place.spec([file('/etc/name', 'x'), bind('/usr', '/etc/name/usr')])],
-      ['a mount point in a read-only tree', (place) => place.spec([bind('/usr', '/usr/no/such/place')])],
+      ['with a mount point in a read-only tree', (place) => place.spec([bind('/usr', '/usr/no/such/place')])],
     ];
 
     test.each(impossible)(
-      '%s: it is refused with a reason, the command never runs, and nothing is left',
+      '%s is refused with a reason, never runs its command, and leaves nothing behind',
       async (_name, make) => {
         using place = await createPlace(open);
         const proof = place.writable('proof');
@@ -307,7 +307,7 @@ export function processPromises(open: Open): void {
       },
     );
 
-    test('a command line that no system takes is refused in the same way', async () => {
+    test('with a command line longer than the kernel allows is refused', async () => {
       using place = await createPlace(open);
       const refusal: unknown = await place.run(['true', 'x'.repeat(3_000_000)]).catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(AgsError);
@@ -315,7 +315,7 @@ export function processPromises(open: Open): void {
   });
 
   describe('several at once', () => {
-    test('two sandboxes of one spec know nothing of each other', async () => {
+    test('two sandboxes with the same spec cannot see each other', async () => {
       using one = await createPlace(open);
       using two = await createPlace(open);
       const spec = one.spec();
@@ -334,7 +334,7 @@ export function processPromises(open: Open): void {
         );
     });
 
-    test('twenty start side by side, each over a project of its own', async () => {
+    test('twenty start in parallel, each with its own project', async () => {
       const places = await Promise.all(Array.from({ length: 20 }, () => createPlace(open)));
       try {
         const outcomes = await Promise.all(
@@ -354,7 +354,7 @@ export function processPromises(open: Open): void {
       }
     });
 
-    test('the caller’s descriptors are as many after a dozen runs as before', async () => {
+    test('a dozen runs leak no descriptor of the caller', async () => {
       using place = await createPlace(open);
       const descriptors = (): string[] =>
         readdirSync('/proc/self/fd')

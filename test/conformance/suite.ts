@@ -1,5 +1,5 @@
-// test/conformance/suite.ts: what every backend promises, tried out. A backend is done when this passes, and nothing about a
-// backend may be relied on that is not tried here. It speaks SandboxSpec, Backend and Sandbox only.
+// test/conformance/suite.ts: the tests that every backend must pass. Nothing else about a backend may be relied on.
+// It uses only SandboxSpec, Backend and Sandbox.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -9,7 +9,7 @@ import { createPlace, RUNNER, type Open } from './place.ts';
 import { processPromises } from './processes.ts';
 import { terminalPromises } from './terminal.ts';
 
-/** `open` gives a backend that keeps what it needs in `directory`, which is of one sandbox alone. */
+/** `open` returns a backend that keeps its files in `directory`, which belongs to one sandbox. */
 export function backendConformance(name: string, open: Open): void {
   if (process.env[RUNNER.word] !== undefined) return waitToBeKilled(open);
   describe(name, () => {
@@ -20,7 +20,7 @@ export function backendConformance(name: string, open: Open): void {
   });
 }
 
-/** The other half of a test: this process is a runner in the middle of its work. */
+/** Makes this process the runner that a test kills. */
 function waitToBeKilled(open: Open): void {
   test('a runner at work', async () => {
     using place = await createPlace(open);

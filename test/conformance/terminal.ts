@@ -1,4 +1,4 @@
-// test/conformance/terminal.ts: a command on a pseudo-terminal of ours behaves as in a user's own.
+// test/conformance/terminal.ts: a command on a pseudo-terminal from ags behaves as on the user's terminal.
 import { closeSync, constants, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ export function terminalPromises(open: Open): void {
     'for n in 0 1 2; do test -t $n; echo -n "$? "; done; test -c /dev/tty && : < /dev/tty && echo -n "tty "; perl -MPOSIX -e \'print POSIX::tcgetpgrp(POSIX::open("/dev/tty", 2)) == getpgrp ? "foreground " : "background "\'; stty size < /dev/tty';
 
   describe('a terminal', () => {
-    test('is the command’s controlling one, in the foreground, with its size', async () => {
+    test('is the command’s controlling terminal, with the command in the foreground and the right size', async () => {
       using place = await createPlace(open);
       const screen = await startOn(place, ['sh', '-c', facts], (slave) => ({
         stdin: slave,
@@ -20,7 +20,7 @@ export function terminalPromises(open: Open): void {
       expect(await screen.ended()).toEqual({ code: 0, shown: '0 0 0 tty foreground 24 80\r\n' });
     });
 
-    test('controls the command also when its streams are elsewhere', async () => {
+    test('is the controlling one even when the streams are pipes', async () => {
       using place = await createPlace(open);
       const { sandbox, ended: end } = await startOn(place, ['sh', '-c', 'cat; echo to the screen > /dev/tty'], () => ({
         stdin: 'pipe',
@@ -34,7 +34,7 @@ export function terminalPromises(open: Open): void {
       expect((await stdout).toString('utf8')).toBe('piped');
     });
 
-    test('is all that the command gets of it: our side of it stays ours', async () => {
+    test('gives the command no descriptor besides its slave side', async () => {
       using place = await createPlace(open);
       const screen = await startOn(place, OTHER_DESCRIPTORS, (slave) => ({
         stdin: slave,
@@ -64,18 +64,18 @@ export function terminalPromises(open: Open): void {
       screen.type('echo code $?; sleep 62\n');
       await screen.shows(/\ncode 130\r\n$/);
       await sleep(200);
-      // Before the job has the terminal, nobody is stopped by it.
+      // Ctrl-Z has no effect until the job is in the foreground, so it is repeated.
       const again = setInterval(() => screen.type('\u001a'), 2000);
       screen.type('\u001a');
       await screen.shows(/Stopped[\s\S]*> $/).finally(() => clearInterval(again));
       screen.type('jobs; kill %1; fg; echo over\n');
-      // A job that takes its time to end is told of with the next prompt.
+      // The shell reports a job that ends slowly with its next prompt.
       await screen.shows(/sleep 62[\s\S]*(Terminated[\s\S]*\nover\r\n|\nover\r\n[\s\S]*Terminated[^\n]*\n)> $/);
       screen.type('exit 9\n');
       expect((await screen.ended()).code).toBe(9);
     });
 
-    test('a terminal that is only a stream does not become the controlling one', async () => {
+    test('that is only a stream does not become the controlling one', async () => {
       using place = await createPlace(open);
       const screen = await startOn(
         place,
@@ -86,7 +86,7 @@ export function terminalPromises(open: Open): void {
       expect([code, shown]).toEqual([0, 'a terminal\r\nnot ours\r\n']);
     });
 
-    test('what is killed on a terminal leaves nobody on it', async () => {
+    test('is not held open by any process after the sandbox is killed', async () => {
       using place = await createPlace(open);
       const screen = await startOn(place, ['sh', '-c', 'echo ready; sleep 63'], (slave) => ({
         stdin: slave,
@@ -142,11 +142,11 @@ async function startOn(
     async ended() {
       const code = await ended(sandbox);
       closeSync(slave);
-      // The master ends when nobody has the slave any more: a process left on it would keep this waiting.
+      // The master closes when no process holds the slave any more.
       await Promise.race([
         closed,
         sleep(30_000, undefined, { ref: false }).then(() =>
-          Promise.reject(new Error('somebody still has the terminal')),
+          Promise.reject(new Error('a process still holds the terminal')),
         ),
       ]);
       pty.master.destroy();
@@ -155,7 +155,7 @@ async function startOn(
   };
 }
 
-// node-pty gives the slave to a stream that opens it a second time, and the first descriptor is never closed again.
+// node-pty opens the slave a second time for a stream and never closes the first descriptor.
 function closeOthers(name: string, kept: number): void {
   for (const fd of readdirSync('/proc/self/fd').map(Number)) if (fd !== kept && linkOf(fd) === name) closeSync(fd);
 }
@@ -164,7 +164,7 @@ function linkOf(fd: number): string {
   try {
     return readlinkSync(`/proc/self/fd/${fd}`);
   } catch {
-    // The descriptor of the listing itself.
+    // The descriptor that listed the directory is closed.
     return '';
   }
 }

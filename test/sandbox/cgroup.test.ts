@@ -1,4 +1,4 @@
-// Which cgroup a sandbox gets, and whether the one of this machine really holds, reports, ends and forgets what is in it.
+// The choice of a sandbox's cgroup, and whether this machine's cgroups enforce limits, report use, kill and clean up.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,11 +26,10 @@ const limits: Limits = {
 const scratch = mkdtempSync(join(tmpdir(), 'ags-cgroup-'));
 chmodSync(scratch, 0o755);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-// Whatever a failed test has left running.
 const groups: Cgroup[] = [];
 afterEach(() => groups.splice(0).forEach((group) => group.kill()));
 
-// The launcher's part.
+// The launcher enters a cgroup in this way.
 const ENTER = 'set -e; while [ "$1" != -- ]; do echo 0 > "$1"; shift; done; shift; exec "$@"';
 const uid = process.getuid?.() ?? 0;
 const thisMachine: CgroupInput = {
@@ -58,7 +57,7 @@ describe('the choice of a cgroup', () => {
       ...more,
     });
 
-  test('on version 2 the sandbox stands next to its launcher, below the nearest group that passes memory and pids on', async () => {
+  test('on version 2 the sandbox is placed beside its launcher, below the nearest group that delegates memory and pids', async () => {
     const root = tree('delegated', {
       'cgroup.controllers': 'cpu memory pids',
       'cgroup.subtree_control': 'cpu memory pids',
@@ -83,7 +82,7 @@ describe('the choice of a cgroup', () => {
     });
   });
 
-  test('a launcher that is itself under a memory limit does not get its sandbox out of it', async () => {
+  test('a sandbox stays below the memory limit of its launcher', async () => {
     const root = tree('limited', {
       'cgroup.controllers': 'memory pids',
       'cgroup.subtree_control': 'memory pids',
@@ -100,7 +99,7 @@ describe('the choice of a cgroup', () => {
     });
   });
 
-  test('only the true root may be told to pass controllers on, not the root of a container', async () => {
+  test('controllers are enabled only in the real root group, never in that of a container', async () => {
     const bare = { 'cgroup.controllers': 'cpuset cpu memory pids', 'cgroup.subtree_control': '', 'cgroup.procs': '1' };
     const root = tree('true-root', bare);
     expect(await choose(root, '0::/\n')).toEqual({
@@ -121,7 +120,7 @@ describe('the choice of a cgroup', () => {
     });
   });
 
-  test('on version 1 each controller is used below the launcher’s own group', async () => {
+  test('on version 1 each controller is used below the launcher’s group', async () => {
     const root = tree('v1', {
       'memory/job/cgroup.procs': '',
       'pids/cgroup.procs': '',
@@ -138,13 +137,13 @@ describe('the choice of a cgroup', () => {
     });
   });
 
-  test('a user manager is asked once per boot whether its scopes really have limits', async () => {
+  test('a user manager is probed once per boot for scopes that enforce limits', async () => {
     const root = tree('scope', {
       'cgroup.controllers': 'memory pids',
       'run/systemd/private': '',
       'user.slice/user-1001.slice/user@1001.service/cgroup.controllers': 'cpu memory pids',
     });
-    // Stands for systemd-run: says what the probe inside a scope would, and that it was asked.
+    // Replaces systemd-run: prints the result of the probe in a scope, and logs that it ran.
     writeFileSync(
       join(root, 'systemd-run'),
       `#!/bin/sh\necho asked >> ${root}/asked\nprintf '/u/ags.slice/ags-probe.scope\\n67108864\\n64\\n'\n`,
@@ -164,7 +163,7 @@ describe('the choice of a cgroup', () => {
     expect(readFileSync(join(root, 'asked'), 'utf8')).toBe('asked\n');
     expect(await choose(root, self, { uid: 1001, bootId: 'boot-2' })).toEqual(plan);
     expect(readFileSync(join(root, 'asked'), 'utf8')).toBe('asked\nasked\n');
-    // A limit that is accepted and not set is no limit.
+    // systemd accepted the limit but did not set it.
     writeFileSync(join(root, 'systemd-run'), "#!/bin/sh\nprintf '/u/ags.slice/ags-probe.scope\\nmax\\n64\\n'\n", {
       mode: 0o755,
     });
@@ -174,7 +173,7 @@ describe('the choice of a cgroup', () => {
     });
   });
 
-  test('a scope is asked for with memory, swap and tasks', async () => {
+  test('a scope is requested with limits on memory, swap and tasks', async () => {
     expect(scopeArgv('/usr/bin/systemd-run', 'ags-x.1.2.3', { memoryBytes: 1024, processes: 7, cpus: null })).toEqual([
       '/usr/bin/systemd-run',
       '--user',
@@ -207,14 +206,14 @@ describe('the choice of a cgroup', () => {
       enterFiles: [],
       env: { XDG_RUNTIME_DIR: '/run/user/1' },
     });
-    // The scope is gone before anyone can look; the group above it still knows.
+    // The scope is removed before ags can read it; its parent group still counts the kill.
     writeFileSync(join(scratch, 'memory.events'), 'low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n');
     expect(scope.stats()).toEqual({ memoryBytes: 0, peakBytes: 0, oomKills: 1, processes: 0, forksRefused: 0 });
   });
 });
 
 describe('a cgroup of this machine', () => {
-  withCgroup('kills a process that takes too much memory, says so, and leaves nothing behind', async () => {
+  withCgroup('kills a process that exceeds the memory limit, reports it, and leaves nothing behind', async () => {
     const group = opened('test', limits);
     const hog = started(group, [
       'perl',
@@ -230,9 +229,9 @@ describe('a cgroup of this machine', () => {
     expect(groupsNamed(group.name)).toEqual([]);
   });
 
-  withCgroup('holds a fork bomb, and ends all of it when it is closed', async () => {
+  withCgroup('limits a fork bomb, and kills all of it when closed', async () => {
     const group = opened('test', { ...limits, memoryBytes: 256 * MiB });
-    // Doubles until it is refused, and then keeps trying; without any limit it would end at 256.
+    // Doubles up to the limit and keeps trying; without a limit it stops at 256.
     const bomb = started(group, [
       'perl',
       '-e',
@@ -249,7 +248,7 @@ describe('a cgroup of this machine', () => {
   });
 
   withCgroup(
-    'that outlived its killed owner is found, emptied and removed, and one with a living owner is not',
+    'of a killed owner is found, emptied and removed; that of a living owner is kept',
     async () => {
       await using mine = opened('mine', limits);
       const living = started(mine, ['sleep', '60']);
@@ -262,7 +261,7 @@ describe('a cgroup of this machine', () => {
       );
       await until(() => processesIn(name).length > 0);
       const [orphan = 0] = processesIn(name);
-      // Others may have left something here: only what is ours is looked at and removed.
+      // Ignores cgroups that other processes left here.
       const stale = (): string[] =>
         staleCgroups(CGROUPS)
           .filter((directory) => [name, mine.name].some((one) => directory.includes(one)))
@@ -282,13 +281,13 @@ describe('a cgroup of this machine', () => {
     120_000,
   );
 
-  withCgroup('whose name is not ours is never touched', () => {
+  withCgroup('is never opened under a name that ags does not use', () => {
     for (const id of ['../x', 'a/b', 'a.1.2.3', ''])
       expect(() => openCgroup(plan, id, limits)).toThrow('cannot name a control group');
   });
 });
 
-/** In the group before the command exists, as the launcher does it: an ordinary user is in a namespace of its own by then. */
+/** Enters the group before the command starts, as the launcher does; an ordinary user's launcher is in its own namespace by then. */
 function started(group: Cgroup, command: readonly string[]): Promise<{ stdout: string; signal: string | null }> {
   const namespace =
     uid === 0 ? [] : ['unshare', '--user', '--map-root-user', '--mount', '--propagation', 'private', '--'];
@@ -312,7 +311,7 @@ function started(group: Cgroup, command: readonly string[]): Promise<{ stdout: s
   return new Promise((resolve) => child.once('close', (_, signal) => resolve({ stdout, signal })));
 }
 
-/** A process that opens a group, starts something in it that will not die with it, and waits to be killed. */
+/** A process that opens a group, starts a detached process in it, and waits to be killed. */
 function orphanScript(): string {
   const source = join(import.meta.dirname, '../..', 'src');
   const compile = [
@@ -365,7 +364,7 @@ function groupsNamed(name: string): string[] {
     .toSorted();
 }
 
-/** A process that is dead and waits for its parent to notice has no program any more. */
+/** A zombie has no program. */
 function isAlive(pid: number): boolean {
   return existsSync(`/proc/${pid}/exe`);
 }

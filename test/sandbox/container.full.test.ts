@@ -1,4 +1,4 @@
-// test/sandbox/container.full.test.ts: what is particular to containers: what a killed runner leaves, what cleanup finds, what a plan shows.
+// test/sandbox/container.full.test.ts: containers only: leftovers of a killed runner, cleanup, and the plan.
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -23,7 +23,7 @@ import { createPlace } from '../conformance/place.ts';
 import { AGS, asMember, CALLERS, createMachine, IS_ROOT, type Machine, shareReadiness } from '../harness.ts';
 import { tinyImage } from '../images/tiny-image.ts';
 
-// Inside, /var/tmp is /tmp: paths would have two names.
+// Not /var/tmp: inside it is /tmp, so paths would have two names.
 const PLACE = '/var/lib';
 let machine: Machine | undefined;
 afterEach(() => machine?.[Symbol.dispose]());
@@ -31,17 +31,17 @@ afterEach(() => machine?.[Symbol.dispose]());
 const engine = (...args: string[]): string =>
   execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
 
-/** What root of this machine marks its own with. */
+/** The mark of root's containers on this machine. */
 const OURS = `${machineMark()}.0`;
 const processOf = (owner: string): string => /\d+(?=:)/.exec(owner)?.[0] ?? '';
 
-/** Who listens at its socket. */
+/** The process that listens on the engine's socket. */
 function enginePid(): string {
   const ask = `my $s; socket($s, 1, 1, 0) && connect($s, pack 'Sa108', 1, $ARGV[0]) or die $!; print unpack 'i', getsockopt $s, 1, 17`;
   return execFileSync('perl', ['-e', ask, ENGINE.socket ?? ''], { encoding: 'utf8' });
 }
 
-/** Containers of this task, volumes of ours and mounts for them. */
+/** Containers, volumes and mounts of this task. */
 function left(task: string): string[] {
   return [
     ...engine('ps', '--all', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
@@ -53,7 +53,7 @@ function left(task: string): string[] {
   ].filter((line) => line !== '');
 }
 
-/** As somebody who may use the engine. */
+/** Runs ags as a member of the group "docker". */
 async function agsIn(where: Machine, verb: string, args: readonly string[]): Promise<string> {
   shareReadiness(where);
   const [program, ...before] = asMember(where.uid, 'docker');
@@ -64,9 +64,9 @@ async function agsIn(where: Machine, verb: string, args: readonly string[]): Pro
   return stdout;
 }
 
-test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not waited for', async () => {
+test.runIf(HAS_ENGINE)('a container that ends before its first message fails at once', async () => {
   const dir = mkdtempSync(join(PLACE, 'ags-silent-'));
-  // As if it had been killed at once: the engine has started it, and it is not there any more.
+  // Imitates a container that was killed at once: the engine reports a start, and no container exists.
   const program = join(dir, 'docker');
   writeFileSync(
     program,
@@ -81,14 +81,14 @@ test.runIf(HAS_ENGINE)('a container that ends before it has said anything is not
   }
 });
 
-// For root everything that a container will see is mounted below /run for a moment, with a socket by which the command's streams and variables are handed over.
+// Root's mounts for a container exist below /run for a moment, with the socket that passes the command's streams and variables.
 test.runIf(HAS_ENGINE && IS_ROOT)(
-  'what is mounted for a container of root while it starts is open to nobody else',
+  'other users cannot see or enter the mounts for a container of root while it starts',
   async () => {
     const dir = mkdtempSync(join(PLACE, 'ags-look-'));
     chmodSync(dir, 0o755);
     const [program, script, seen] = [join(dir, 'docker'), join(dir, 'look'), join(dir, 'seen')];
-    // What there is, told by root, and then what an ordinary user can do with it; where the engine has its files, which is where most people are.
+    // Lists the mounts as root, then tries to use them as an ordinary user, in the mount namespace of the engine.
     writeFileSync(
       script,
       `#!/bin/sh
@@ -115,7 +115,7 @@ setpriv --reuid 42424 --regid 42424 --clear-groups perl -MSocket -e '
     );
     using place = await createPlace(openEngine({ ...ENGINE, program }, { root: [], etc: [] }));
     try {
-      // Whoever gets to the socket first is given what was meant for the container.
+      // The first process that connects to the socket would get the streams and variables.
       const sandbox = await place.start(['true']).catch((error: unknown) => String(error));
       expect(readFileSync(seen, 'utf8')).toBe('root sees the socket\n');
       expect(typeof sandbox === 'string' ? sandbox : await sandbox.done).toBe(0);
@@ -127,7 +127,7 @@ setpriv --reuid 42424 --regid 42424 --clear-groups perl -MSocket -e '
 );
 
 describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
-  test('an agent works in a container as it does natively, and so do its follow-up, its checks and its merge', async () => {
+  test('an agent, its restart, its checks and its merge work in a container as they do natively', async () => {
     machine = createMachine(caller, { disk: PLACE });
     machine.write('ags.yaml', 'checks: [test -f NOTES.md]\n');
     machine.git('add', '-A');
@@ -149,7 +149,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
   test.for([
     ['the command itself', 'exec perl -e "$GREED"', 137],
     ['a process below it', 'perl -e "$GREED"; exit 5', 5],
-  ] as const)('who is ended for want of memory is told so: %s', async ([, line, code]) => {
+  ] as const)('a command that the kernel kills for lack of memory says so: %s', async ([, line, code]) => {
     machine = createMachine(caller, { disk: PLACE });
     const here = machine;
     const exec = (script: string): Promise<unknown> =>
@@ -166,7 +166,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
 });
 
 describe.runIf(HAS_ENGINE && IS_ROOT)('for an ordinary user', () => {
-  test('what a killed ags leaves of an overlay in the hands of root goes with the next command', async () => {
+  test('root-owned overlay files of a killed ags are removed by the next command', async () => {
     machine = createMachine('user', { disk: PLACE });
     const here = machine;
     await agsIn(here, 'exec', ['--backend', 'docker', '--', 'true']);
@@ -196,9 +196,9 @@ describe.runIf(HAS_ENGINE && IS_ROOT)('for an ordinary user', () => {
   });
 });
 
-// As root only: who may use an engine is root in all but name.
+// As root only: access to an engine amounts to root.
 describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
-  test('ends with its ags when that is killed, and nothing of it is left in the engine', async () => {
+  test('ends when its ags is killed, and leaves nothing in the engine', async () => {
     machine = createMachine('root', { disk: PLACE });
     shareReadiness(machine);
     const child = machine.start([
@@ -220,7 +220,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     expect(left(task)).toEqual([]);
   });
 
-  test('that was made but never started is found by its label, unless its owner lives', async () => {
+  test('that was created but never started is removed by its label, unless its owner is alive', async () => {
     machine = createMachine('root', { disk: PLACE });
     await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
     const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
@@ -243,12 +243,12 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     const here = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0];
     const [mine, elsewhere, foreign] = [
       make(`${OURS}/${process.pid}:${boot}:${ticks}:${here}`, 1),
-      // In another container that has the same engine, and counts its processes for itself.
+      // An owner in another PID namespace that uses the same engine.
       make(`${OURS}/999999999:${boot}:1:1`, 2),
       engine('create', image, '/nothing'),
     ];
     try {
-      // Whatever else root starts meanwhile removes it too: only who is first names it.
+      // Any other ags of root may remove it first; then this cleanup does not print it.
       let [at, dead, said] = [9, '', ''];
       do {
         at += 1;
@@ -263,17 +263,17 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
-  test('that was about to start leaves mounts, which a cleanup takes away without touching what was mounted', async () => {
+  test('that did not start leaves mounts, which cleanup removes without changing the mounted files', async () => {
     machine = createMachine('root', { disk: PLACE });
     machine.write('kept', 'x');
-    // The second as earlier builds had it.
+    // The second has the layout of earlier builds.
     const stagesOf = (round: number): string[] =>
       ['', 'old'].map((how) => `/run/ags-cut${how}-${process.pid}-999999999-x${round}`);
     const placesOf = (round: number): string[] =>
       stagesOf(round).map((stage, at) => (at === 0 ? join(stage, 'd') : stage));
     let round = -1;
     try {
-      // Any other cleanup of root takes them away too, also before anything is mounted: only who is first names them.
+      // Any other cleanup of root may remove them first; then this cleanup does not print them.
       let stages: string[];
       let stdout: string;
       do {
@@ -295,17 +295,17 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
-  test('of another machine or another user is left alone, whether or not its process can be seen from here', async () => {
+  test('of another machine or another user is kept, even if its process is not visible here', async () => {
     machine = createMachine('root', { disk: PLACE });
     await machine.ags(['exec', '--backend', 'docker', '--network', 'off', '--', 'true']);
     const image = engine('images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
     const others = [
-      // The socket of an engine may lead to another machine, by ssh for example; there, others are root.
+      // An engine's socket may lead to another machine, for example over ssh, with another root.
       '0123456789abcdef.0/999999999:x:1:1',
-      // Whoever is in the group of the engine shares it, and may not see the processes of others.
+      // Another member of the group "docker", whose processes may be hidden.
       `${machineMark()}.42424/999999999:x:1:1`,
       `${OURS}0/999999999:x:1:1`,
-      // From before there were marks.
+      // The format of earlier builds.
       '999999999:x:1:1',
     ].map((owner, at) =>
       engine(
@@ -331,19 +331,12 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
-  test('is marked with its machine and its user, as ags plan shows', async () => {
-    machine = createMachine('root', { disk: PLACE });
-    const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
-    const { argv } = JSON.parse(stdout) as { argv: string[] };
-    expect(argv.find((word) => word.startsWith('ags.owner='))).toMatch(new RegExp(`^ags\\.owner=${OURS}/\\d+:`));
-  });
-
-  test("is left alone if it is somebody else's, whatever labels its image brings along, and whomever they name", async () => {
+  test("of another program is kept, whatever its image's labels claim", async () => {
     using plain = tinyImage();
     using bait = tinyImage({ says: [`LABEL ags.run=bait ags.owner=${OURS}/999999999:x:1:1`] });
     machine = createMachine('root', { disk: PLACE });
     const [victim, marked] = [engine('create', plain.name, '/nothing'), engine('create', bait.name, '/nothing')];
-    // What an image says of itself may have line breaks in it, and behind them what looks like another container.
+    // A label may contain line breaks, followed by text that looks like another container.
     const line = `${victim.slice(0, 12)}\tbait\t${OURS}/999999999:x:1:1`;
     const named = `${victim.slice(0, 12)}\tags-x-999999999-x\t"bait"\t"${OURS}/999999999:x:1:1"`;
     const liar = engine(
@@ -367,7 +360,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     }
   });
 
-  test('has everything that protects it on its command line, as ags plan shows', async () => {
+  test('has its mark and every protection on its command line, as ags plan shows', async () => {
     machine = createMachine('root', { disk: PLACE });
     const { stdout } = await machine.ags(['plan', '--backend', 'docker', '--json', '--', 'true']);
     const { argv, beside, label } = JSON.parse(stdout) as {
@@ -387,6 +380,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
     expect(argv).toContain('--read-only');
     expect(argv.find((word) => word.startsWith('container:'))).toBe('container:ags-<new>-net');
     expect(argv.some((word) => word.includes('docker.sock'))).toBe(false);
+    expect(argv.find((word) => word.startsWith('ags.owner='))).toMatch(new RegExp(`^ags\\.owner=${OURS}/\\d+:`));
     expect(beside.map(({ what }) => what)).toHaveLength(3);
     expect(label).toMatch(/^docker · overlay /);
   });

@@ -1,4 +1,4 @@
-// What the watcher sees and reports, tried on real processes and files that do what they must not.
+// The watcher's measurements and reports, tested on real processes and files that exceed their limits.
 // uses: sandbox, python3
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import {
@@ -54,10 +54,10 @@ const limits: Limits = {
   cpus: null,
 };
 
-// A file in memory, as perl's handle M.
+// Opens a memory file as perl's handle M.
 const MEMFD = `my $name = "x\\0"; my $fd = syscall(${process.arch === 'arm64' ? 279 : 319}, $name, 0); open M, ">&=", $fd or die;`;
 
-test('what a sandbox writes is known by its place, and by where a link on the way leads', () => {
+test('writable places are known by their path and by the target of a link in it', () => {
   const at = (to: string) => ({ to: sandboxPath(to), why: '' });
   const bind = (to: string, writable: boolean) => ({
     kind: 'bind' as const,
@@ -79,8 +79,8 @@ test('what a sandbox writes is known by its place, and by where a link on the wa
   ).toEqual(['/var/tmp/home', '/tmp/home', '/srv/project']);
 });
 
-describe('when the watcher looks', () => {
-  test('four times a second, faster when the limit comes near, and slower when looking is dear', () => {
+describe('the schedule and rules of the watcher', () => {
+  test('memory is read four times a second, more often near the limit, less often when reading is slow', () => {
     const calm = { used: 10, growthPerMs: 0, allowed: 1000, costMs: 1 };
     expect(nextDelayMs(calm)).toBe(250);
     expect(nextDelayMs({ ...calm, growthPerMs: -5 })).toBe(250);
@@ -107,7 +107,7 @@ describe('when the watcher looks', () => {
     ...more,
   });
 
-  test('a tree is measured when the file system has lost a quarter of what may still be written', () => {
+  test('a tree is measured when the file system has lost a quarter of the remaining allowance', () => {
     expect(shouldMeasure(measured(0, null), free(5000), free(4750), 300, allowed)).toBe(false);
     expect(shouldMeasure(measured(0, null), free(5000), free(4749), 300, allowed)).toBe(true);
     expect(shouldMeasure(measured(800, free(4000)), free(5000), free(3949), 300, allowed)).toBe(true);
@@ -116,7 +116,7 @@ describe('when the watcher looks', () => {
     expect(shouldMeasure(measured(0, free(4000, 5000)), free(5000), free(4000, 4700), 300, allowed)).toBe(true);
   });
 
-  test('or after ten seconds if anything changed, and never for more than a quarter of the time', () => {
+  test('a changed tree is measured after ten seconds, and measuring takes at most a quarter of the time', () => {
     expect(shouldMeasure(measured(0, free(4000)), free(5000), free(4001), 9999, allowed)).toBe(false);
     expect(shouldMeasure(measured(0, free(4000)), free(5000), free(4001), 10_000, allowed)).toBe(true);
     expect(shouldMeasure(measured(0, free(4000)), free(5000), free(4000), 60_000, allowed)).toBe(false);
@@ -124,7 +124,7 @@ describe('when the watcher looks', () => {
     expect(shouldMeasure(measured(0, free(4000), { tookMs: 1000 }), free(5000), free(100), 3000, allowed)).toBe(true);
   });
 
-  test('what could not be measured is charged as what the file system lost', () => {
+  test('an unmeasured tree is charged with the loss of the file system', () => {
     const usage = { ...NOTHING, bytes: 10, files: 1 };
     expect(diskBreach(usage, free(9000), free(1000), allowed)).toBe(null);
     expect(diskBreach({ ...usage, isListed: false }, free(9000), free(1000), allowed)).toEqual({
@@ -146,7 +146,7 @@ describe('when the watcher looks', () => {
     ]);
   });
 
-  test('a file system that is nearly full is a breach, in bytes or in files, but one without a number of files is not', () => {
+  test('a nearly full file system is a breach, in bytes or in files, unless it reports no number of files', () => {
     expect(freeBreach(free(100), 100)).toBe(null);
     expect(freeBreach(free(99), 100)).toEqual({ limit: 'free-space', unit: 'bytes', used: 99, allowed: 100 });
     expect(freeBreach(free(1000, 199), 100)).toEqual({ limit: 'free-space', unit: 'files', used: 199, allowed: 200 });
@@ -164,7 +164,7 @@ describe('when the watcher looks', () => {
     ]).toEqual([false, true, true]);
   });
 
-  test('the kernel’s figures are read by name', () => {
+  test('memory figures of the kernel are read by name', () => {
     expect(
       parseStatus('VmRSS:\t 999 kB\nRssAnon:\t      10 kB\nRssFile:\t 20 kB\nRssShmem:\t 30 kB\nVmSwap:\t 5 kB\n'),
     ).toEqual({ atMostBytes: 65 * 1024, privateBytes: 15 * 1024 });
@@ -187,14 +187,14 @@ afterEach(() => {
   for (const pid of children.flatMap((child) => processTree(child.pid ?? 0)?.pids ?? []))
     unlessGone(() => process.kill(pid, 'SIGKILL'), true);
   [watches, children] = [[], []];
-  // Node cannot remove a path that is too long, and nobody but root a directory that may not be read.
+  // Node cannot remove a path that is too long, and an ordinary user cannot remove an unreadable directory.
   spawnSync('chmod', ['-R', 'u+rwx', '--', scratch]);
   spawnSync('rm', ['-rf', '--', scratch]);
 });
 
 describe('the processes of a sandbox', () => {
   test.runIf(HAS_SANDBOX)(
-    'are all found from outside, whatever they do to their parents, sessions and names',
+    'are all found from outside, even after they leave their parent, session and name',
     async () => {
       const daemon = '(setsid bash -c "(exec -a hidden sleep 30) & sleep 30" &); sleep 30';
       const { pid } = await inNamespace(['bash', '-c', daemon]);
@@ -205,7 +205,7 @@ describe('the processes of a sandbox', () => {
     },
   );
 
-  test('threads count, and a tree whose root is gone is none', async () => {
+  test('include threads, and are none after the first process has ended', async () => {
     const threads =
       'for (let i = 0; i < 3; i++) new (require("worker_threads").Worker)("setInterval(() => {}, 1000)", { eval: true })';
     const child = start(process.execPath, ['-e', threads]);
@@ -216,7 +216,7 @@ describe('the processes of a sandbox', () => {
     expect([processTree(child.pid ?? 0), walkParents(child.pid ?? 0)]).toEqual([null, null]);
   });
 
-  test('share pages that are counted once, although the quick look counts them for each', async () => {
+  test('share pages that the exact measurement counts once and the quick one for each process', async () => {
     const { pid } = await ready('perl', [
       '-e',
       '$| = 1; $x = "a" x (40 * 1024 * 1024); for (1 .. 5) { fork or do { sleep 30; exit } } print "ready\\n"; sleep 30',
@@ -230,14 +230,14 @@ describe('the processes of a sandbox', () => {
   });
 });
 
-describe('what is on disk', () => {
+describe('data on disk', () => {
   const measure = async (pids: number[] = [], most: Partial<{ maxBytes: number; maxFiles: number }> = {}) =>
     measureDisk(
       { directories: [scratch], places: [scratch], pids, maxBytes: 1e15, maxFiles: 1e9, ...most },
       new AbortController().signal,
     );
 
-  test('is counted by blocks, once per file, without following a link', async () => {
+  test('is counted by blocks, once per file, without following links', async () => {
     mkdirSync(join(scratch, 'a/b'), { recursive: true });
     writeFileSync(join(scratch, 'a/b/file'), Buffer.alloc(MiB));
     linkSync(join(scratch, 'a/b/file'), join(scratch, 'a/again'));
@@ -250,7 +250,7 @@ describe('what is on disk', () => {
     expect(usage?.bytes).toBeLessThan(MiB + 64 * 1024);
   });
 
-  test('is found behind names that are not text and paths that are too long', async () => {
+  test('is found behind names that are not UTF-8 and paths that are too long', async () => {
     writeFileSync(Buffer.concat([Buffer.from(`${scratch}/`), Buffer.from([0xff, 0xfe, 0x0a])]), Buffer.alloc(MiB));
     const deep = `for (1 .. 60) { mkdir "d" x 100 or die; chdir "d" x 100 } open F, ">f"; print F "a" x ${MiB}`;
     expect(await exitOf('perl', ['-e', deep])).toBe(0);
@@ -259,13 +259,13 @@ describe('what is on disk', () => {
     expect(usage?.bytes).toBeGreaterThanOrEqual(2 * MiB);
   });
 
-  test('that is deeper than we will go is said to be unmeasured, and counting ends beyond the limit', async () => {
+  test('below the greatest depth is reported as unmeasured, and counting stops beyond the limit', async () => {
     expect(await exitOf('perl', ['-e', 'for (1 .. 250) { mkdir "d" or die; chdir "d" }'])).toBe(0);
     expect(await measure()).toMatchObject({ files: 201, isListed: false });
     expect(await measure([], { maxFiles: 10 })).toMatchObject({ files: 11 });
   });
 
-  test('but deleted is counted as long as it is open, and so is a memory file', async () => {
+  test('that is deleted but open is counted, and so is a memory file', async () => {
     const code = `use IO::Handle; open F, ">", "f"; unlink "f"; print F "a" x (1 << 20); F->flush; ${MEMFD} print M "a" x (2 << 20); M->flush; $| = 1; print "ready\\n"; sleep 30`;
     const { pid } = await ready('perl', ['-e', code]);
     const usage = await measure([pid]);
@@ -278,11 +278,10 @@ describe('what is on disk', () => {
     expect(usage?.bytes).toBeGreaterThanOrEqual(MiB);
   });
 
-  // In a thread with descriptors of its own, behind a mapping of one page, and where the path cannot be told.
   const PYTHON = 'import ctypes, mmap, os, sys, threading, time\nlibc = ctypes.CDLL(None)\n';
   const held = async (code: string): Promise<number> => (await ready('/usr/bin/python3', ['-c', PYTHON + code])).pid;
 
-  test.runIf(HAS_PYTHON)('but deleted is counted in a thread that has descriptors of its own', async () => {
+  test.runIf(HAS_PYTHON)('that is deleted but open in a thread with its own descriptors is counted', async () => {
     const pid = await held(`
 def own():
     assert libc.unshare(0x400) == 0
@@ -294,7 +293,7 @@ threading.Thread(target=own).start()`);
   });
 
   test.runIf(HAS_PYTHON)(
-    'but deleted and mapped is counted for root, and said to be unmeasured for everybody else',
+    'that is deleted but mapped is counted by root, and reported as unmeasured by other users',
     async () => {
       const pid = await held(`
 f = open('f', 'w+b'); f.write(b'a' * (1 << 20)); f.flush(); m = mmap.mmap(f.fileno(), 4096); os.unlink('f'); f.close()
@@ -310,14 +309,14 @@ at(None, 4096, 3, 1, f.fileno(), 0); os.unlink('g'); f.close(); print('ready', f
     },
   );
 
-  test('and open under a path that is too long to be told ends nobody', async () => {
+  test('that is open under a path longer than the kernel reports is unmeasured, which is no breach', async () => {
     const deep =
       'for (1 .. 20) { mkdir "d" x 250; chdir "d" x 250 } open F, ">f"; unlink "f"; $| = 1; print "ready\\n"; sleep 30';
     const { pid } = await ready('perl', ['-e', deep]);
     expect(await measure([pid])).toMatchObject({ isSeen: false });
   });
 
-  test('and cannot be read is said to be unmeasured', async () => {
+  test('in an unreadable directory is reported as unmeasured', async () => {
     mkdirSync(join(scratch, 'closed'));
     writeFileSync(join(scratch, 'closed/f'), 'x');
     chmodSync(join(scratch, 'closed'), 0o311);
@@ -329,7 +328,7 @@ at(None, 4096, 3, 1, f.fileno(), 0); os.unlink('g'); f.close(); print('ready', f
 });
 
 describe('the watcher reports', () => {
-  test.runIf(HAS_SANDBOX)('memory that all processes together take, although none of them takes too much', async () => {
+  test.runIf(HAS_SANDBOX)('memory that all processes together use, although each is below the limit', async () => {
     const eat = '$x = "a" x (12 * 1024 * 1024); sleep 30';
     const { pid } = await inNamespace(['sh', '-c', `for i in 1 2 3 4; do perl -e '${eat}' & done; wait`]);
     const { breach, watch } = await firstBreach(pid, {});
@@ -359,7 +358,7 @@ ctypes.CDLL(None).syscall(${process.arch === 'arm64' ? 93 : 60}, 0)`;
     expect(breach.used).toBeGreaterThan(64 * MiB);
   });
 
-  test('nothing about memory that a cgroup holds', async () => {
+  test('no memory use when a cgroup enforces the limit', async () => {
     const hog = await ready('perl', ['-e', '$| = 1; $x = "a" x (100 * 1024 * 1024); print "ready\\n"; sleep 30']);
     const { breach } = await firstBreach(hog.pid, { watchMemory: false, limits: { ...limits, wallSeconds: 1 } });
     expect(breach).toMatchObject({ limit: 'time', allowed: 1 });
@@ -371,29 +370,29 @@ ctypes.CDLL(None).syscall(${process.arch === 'arm64' ? 93 : 60}, 0)`;
         '-e',
         `open F, ">", "f"; ${unlink} for (1 .. 100) { print F "a" x (1 << 20); select undef, undef, undef, 0.005 } sleep 30`,
       ]);
-      // One of the directories may not exist, or not yet.
+      // A missing directory does not matter.
       const { breach, watch } = await firstBreach(child.pid ?? 0, { directories: [join(scratch, 'missing'), scratch] });
       expect(breach).toMatchObject({ limit: 'disk', unit: 'bytes', allowed: 64 * MiB });
       expect(watch.peak().diskBytes).toBe(breach.used);
       child.kill('SIGKILL');
       watch.stop();
     }
-    // Someone else may free as much at the same time; then it is seen after ten seconds.
+    // If another process frees as much at the same time, the breach is noticed only after ten seconds.
   }, 30_000);
 
-  test('a file system that falls below its floor, whoever fills it', async () => {
+  test('a file system that falls below its floor, even if other programs fill it', async () => {
     const { breach } = await firstBreach(start('sleep', ['30']).pid ?? 0, { freeFloorBytes: 2 ** 50 });
     expect(breach).toMatchObject({ limit: 'free-space', unit: 'bytes', allowed: 2 ** 50 });
   });
 
-  test('the end of its time, and not earlier', async () => {
+  test('the end of the time limit, and not earlier', async () => {
     const startedMs = performance.now();
     const { breach } = await firstBreach(start('sleep', ['30']).pid ?? 0, { limits: { ...limits, wallSeconds: 1 } });
     expect(breach).toEqual({ limit: 'time', unit: 'seconds', used: expect.any(Number), allowed: 1 });
     expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1000);
   });
 
-  test('nothing after it was stopped or the sandbox has ended', async () => {
+  test('nothing after it stopped or the sandbox ended', async () => {
     const { pid } = await ready('perl', ['-e', '$| = 1; $x = "a" x (100 * 1024 * 1024); print "ready\\n"; sleep 30']);
     const breaches: Breach[] = [];
     const input = {
@@ -436,14 +435,14 @@ function start(file: string, args: readonly string[]): ChildProcess {
   return child;
 }
 
-/** When it has said that it is ready. */
+/** Starts a program and waits for its first output. */
 async function ready(file: string, args: readonly string[]): Promise<{ pid: number }> {
   const child = start(file, args);
   await new Promise((resolve) => child.stdout?.once('data', resolve));
   return { pid: child.pid ?? 0 };
 }
 
-/** The first process of a PID namespace, as an ordinary user. */
+/** Starts a command in a PID namespace as an ordinary user; returns its first process. */
 async function inNamespace(command: readonly string[]): Promise<{ pid: number }> {
   const asUser = process.getuid?.() === 0 ? ['setpriv', '--reuid=1001', '--regid=1001', '--clear-groups'] : ['env'];
   const argv = [

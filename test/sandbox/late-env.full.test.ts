@@ -1,4 +1,4 @@
-// test/sandbox/late-env.full.test.ts: what a project has programs load or obey comes after the limits, and reaches the command whole.
+// test/sandbox/late-env.full.test.ts: variables that make programs load or run something (LD_PRELOAD, BASH_ENV) are set after the limits, for the command alone.
 // needs: gcc, sandbox
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { lateEnv } from '../../src/sandbox/spec/late-env.ts';
 import { CALLERS, createMachine, giveTo } from '../harness.ts';
 
-test('what the loader and shells obey is given to the command alone', () => {
+test('variables of the loader and of shells are set for the command alone', () => {
   expect(lateEnv({ PATH: '/bin', NODE_ENV: 'test' })).toEqual({ first: { PATH: '/bin', NODE_ENV: 'test' }, argv: [] });
   const { first, argv } = lateEnv({ PATH: '/bin', LD_LIBRARY_PATH: '/a b', BASH_ENV: '$(x)', SHELLOPTS: 'xtrace' });
   expect(first).toEqual({ PATH: '/bin', AGS_LATE_0: '/a b', AGS_LATE_1: '$(x)' });
@@ -19,10 +19,10 @@ test('what the loader and shells obey is given to the command alone', () => {
 });
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('a library of the project is in no process that has yet to be limited', async () => {
+  test('a preloaded library of the project runs only in processes with limits', async () => {
     using machine = createMachine(caller);
     const source = join(machine.root, 'early.c');
-    // Says in which program it is, and how many files that may have open.
+    // Prints its program and the limit on open files.
     writeFileSync(
       source,
       '#include <stdio.h>\n#include <sys/resource.h>\n__attribute__((constructor)) static void begin(void) { char name[64] = ""; FILE *f = fopen("/proc/self/comm", "r"); fgets(name, 64, f); struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); fprintf(stderr, "%lu in %s", l.rlim_max, name); }\n',

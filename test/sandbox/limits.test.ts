@@ -1,4 +1,4 @@
-// Limits as a command and as words, and whether the kernel really holds them in a sandbox of an ordinary user.
+// Limits as a command and as text, and whether the kernel enforces them in a sandbox of an ordinary user.
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { totalmem, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ const withSandbox = given(sandboxStarts, 'bwrap for an ordinary user');
 const withJava = given(sandboxStarts && existsSync('/usr/bin/java'), 'bwrap for an ordinary user, and java');
 
 describe('the command that sets limits', () => {
-  test('names every limit once, and leaves memory per process to the cgroup where there is one', () => {
+  test('sets every limit once, and memory per process only without a cgroup', () => {
     expect(prlimitArgv(limits, host)).toEqual([
       '/usr/bin/prlimit',
       '--core=1',
@@ -66,7 +66,7 @@ describe('the command that sets limits', () => {
     ]);
   });
 
-  test('never asks for more than the hard limits of the caller, which nobody may raise', () => {
+  test('never exceeds the hard limits of the caller', () => {
     const procLimits =
       'Max open files            1024                 4096                 files     \nMax processes             100                  300                  processes\n';
     expect(prlimitArgv({ ...limits, openFiles: 65_536, processes: 2048 }, { ...host, procLimits, cgroup: v2 })).toEqual(
@@ -74,7 +74,7 @@ describe('the command that sets limits', () => {
     );
   });
 
-  test('does not count processes on a kernel that would count all of the user', () => {
+  test('sets no process limit on a kernel that counts all processes of the user', () => {
     for (const kernel of ['5.13.0', '5.4.0-150-generic', '4.18.0-553.el8'])
       expect(prlimitArgv(limits, { ...host, kernel })).not.toContain('--nproc=50');
     for (const kernel of ['5.14.0-427.el9', '5.15.0', '6.0.0', '10.1'])
@@ -82,8 +82,8 @@ describe('the command that sets limits', () => {
   });
 });
 
-describe('what is shown as in force', () => {
-  test('with a cgroup the kernel holds memory; without one it is watched, with the reason', () => {
+describe('the list of limits in force', () => {
+  test('shows memory as enforced by the kernel with a cgroup, and as watched with the reason without one', () => {
     const memory = (cgroup: CgroupPlan): unknown =>
       limitsInForce(limits, { ...host, cgroup }).find(({ name }) => name === 'memoryBytes');
     expect(memory(v2)).toEqual({
@@ -101,7 +101,7 @@ describe('what is shown as in force', () => {
     });
   });
 
-  test('a limit that nothing holds is shown as not held', () => {
+  test('shows a limit that nothing enforces', () => {
     const rows = limitsInForce(limits, { ...host, kernel: '5.4.0' });
     expect(rows.filter(({ held }) => held === 'no').map(({ name }) => name)).toEqual([
       'processes',
@@ -119,21 +119,18 @@ describe('what is shown as in force', () => {
 });
 
 describe('inside a sandbox of an ordinary user', () => {
-  withSandbox(
-    'a fork bomb stops at its limit, and another sandbox of the same user at the same time has its own',
-    async () => {
-      const bomb =
-        'for (1 .. 120) { my $p = fork; if (!defined $p) { $refused++ } elsif ($p) { $made++ } else { sleep 60; exit } } print "$made $refused"; sleep 1';
-      for (const { stdout } of await Promise.all([sandboxed(['perl', '-e', bomb]), sandboxed(['perl', '-e', bomb])])) {
-        const [made = 0, refused = 0] = stdout.split(' ').map(Number);
-        expect(made + refused).toBe(120);
-        // The sandbox's first process and the bomb itself count too.
-        expect(made).toBe(limits.processes - 2);
-      }
-    },
-  );
+  withSandbox('a fork bomb stops at its limit, and a second sandbox of the same user has its own limit', async () => {
+    const bomb =
+      'for (1 .. 120) { my $p = fork; if (!defined $p) { $refused++ } elsif ($p) { $made++ } else { sleep 60; exit } } print "$made $refused"; sleep 1';
+    for (const { stdout } of await Promise.all([sandboxed(['perl', '-e', bomb]), sandboxed(['perl', '-e', bomb])])) {
+      const [made = 0, refused = 0] = stdout.split(' ').map(Number);
+      expect(made + refused).toBe(120);
+      // The sandbox's first process and the bomb itself count too.
+      expect(made).toBe(limits.processes - 2);
+    }
+  });
 
-  withSandbox('a file, the open files, the CPU time and the memory of one process end at their limits', async () => {
+  withSandbox('file size, open files, CPU time and memory of a process stop at their limits', async () => {
     expect(
       (await sandboxed(['sh', '-c', 'dd if=/dev/zero of=/tmp/f bs=1M count=9 status=none; stat -c %s /tmp/f'])).stdout,
     ).toBe(`${8 * MiB}\n`);
@@ -141,14 +138,14 @@ describe('inside a sandbox of an ordinary user', () => {
     expect((await sandboxed(['sh', '-c', 'while :; do :; done'], { ...limits, cpuSeconds: 1 })).exitCode).toBe(
       128 + 24,
     );
-    // A quarter of this machine's memory is granted on top. Memory is taken but never touched here.
+    // ags allows a quarter of this machine's memory on top, for memory that is reserved but never used, as here.
     const take =
       'let n = 0; const kept = []; try { for (; n < 64; n++) kept.push(new ArrayBuffer(2 ** 30)) } catch {} console.log(n)';
     const got = Number((await sandboxed([process.execPath, '-e', take], { ...limits, memoryBytes: GiB })).stdout);
     expect(got).toBeLessThan(1 + totalmem() / 4 / GiB);
   });
 
-  withSandbox('node with workers and WebAssembly, and Python with threads, notice nothing', async () => {
+  withSandbox('node with workers and WebAssembly, and Python with threads, work', async () => {
     const roomy = { ...limits, processes: 200, memoryBytes: 512 * MiB };
     const js =
       'new (require("worker_threads").Worker)("", { eval: true }).on("exit", () => WebAssembly.instantiate(new Uint8Array([0,97,115,109,1,0,0,0,5,3,1,0,1])).then(() => console.log("ok")))';
@@ -164,7 +161,7 @@ describe('inside a sandbox of an ordinary user', () => {
   });
 
   withJava(
-    'a JVM that grows its heap works, although it commits far more than it uses',
+    'a JVM that grows its heap works, although it reserves more memory than it uses',
     async () => {
       const java =
         'public class Grow { public static void main(String[] a) { byte[][] b = new byte[200][]; for (int i = 0; i < 200; i++) b[i] = new byte[1 << 20]; System.out.println("ok"); } }';
@@ -189,7 +186,7 @@ function thisHost(): LimitHost {
   };
 }
 
-/** As an ordinary user, also when the test runs as root: that is who the limits are for. */
+/** Runs a command as an ordinary user, even if the test runs as root: the kernel does not limit root's processes. */
 async function sandboxed(
   command: readonly string[],
   within: Limits = limits,

@@ -1,10 +1,10 @@
-// test/sandbox/listeners.test.ts: the doors of the native backend, and what makes connections into its sandboxes: it ends with them.
+// test/sandbox/listeners.test.ts: the listeners of the native backend, and the helper that connects into its sandboxes and ends with them.
 // needs: sandbox
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ALSO_AS_USER, runAgain, startAgain } from '../conformance/again.ts';
-import { doorPromises, LISTENERS, REACHED, specOf } from '../conformance/listeners.ts';
+import { listenerPromises, LISTENERS, REACHED, specOf } from '../conformance/listeners.ts';
 import { openNative } from '../conformance/native-backend.ts';
 import { createPlace, ended, leftOf, processesNamed, RUNNER, until } from '../conformance/place.ts';
 
@@ -18,12 +18,12 @@ if (process.env[RUNNER.word] !== undefined)
     writeFileSync(join(place.root, '../pid'), String(process.pid));
     await sandbox.done;
   });
-else doorTests();
+else listenerTests();
 
-function doorTests(): void {
-  doorPromises((directory) => openNative(directory));
+function listenerTests(): void {
+  listenerPromises((directory) => openNative(directory));
 
-  test('without reach nothing stays behind that could connect', async () => {
+  test('without reach no helper runs that could connect', async () => {
     using place = await createPlace((directory) => openNative(directory));
     const word = `31${Date.now()}`;
     const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, LISTENERS) });
@@ -35,7 +35,7 @@ function doorTests(): void {
     await ended(sandbox);
   });
 
-  test('what connects has no right, no identity of root and no descriptor but the channel', async () => {
+  test('the connecting helper has no capability, no root identity and no descriptor but the channel', async () => {
     using place = await createPlace((directory) => openNative(directory));
     const word = `32${Date.now()}`;
     const sandbox = await place.start(['sh', '-c', `echo begun; sleep ${word}`], { spec: specOf(place, REACHED) });
@@ -73,7 +73,7 @@ function doorTests(): void {
     for (const stream of [child.stdout, child.stderr]) stream?.resume();
     try {
       const pid = (): number => (existsSync(said) ? Number(readFileSync(said, 'utf8')) : 0);
-      // It is there before it says anything, and 0 would be all of us.
+      // The file exists before it has content, and kill(0) would end the test's process group.
       await expect.poll(pid).toBeGreaterThan(0);
       await expect.poll(() => processesNamed(word).filter((line) => line.includes('perl')).length).toBe(1);
       process.kill(pid(), 'SIGKILL');
@@ -85,7 +85,7 @@ function doorTests(): void {
   });
 
   if (ALSO_AS_USER)
-    test('an ordinary user has the same doors', async () => {
+    test('listeners work the same for an ordinary user', async () => {
       const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
       expect({ failed, other, enough: passed.length >= 14 }).toEqual({ failed: [], other: [], enough: true });
     }, 310_000);

@@ -138,7 +138,7 @@ function launchFor(
   return { spec, launch, user };
 }
 
-/** The whole plan as lines: what it is made of, how it is started, and every argument of bwrap. */
+/** The whole plan as lines: its parts, its command, and every argument of bwrap. */
 function golden(callerIsRoot: boolean): string {
   const { spec, launch, user } = launchFor(callerIsRoot);
   const argv = launch.argv.map((word) => (word === LAUNCHER ? 'LAUNCHER' : shellQuote(word)));
@@ -233,7 +233,7 @@ describe('the plan of a sandbox, in full', () => {
     `);
   });
 
-  test('for root, who gives root up before bwrap starts', () => {
+  test('for root, with the change to another user before bwrap starts', () => {
     expect(golden(true)).toMatchInlineSnapshot(`
       "network loopback, hostname sandbox, in /home/dev/app/src
 
@@ -324,7 +324,7 @@ describe('the plan of a sandbox, in full', () => {
       return launch.argv.slice(at - 5, at).join(' ');
     };
 
-    test('the launcher makes the network and its doors, and bwrap none', () => {
+    test('the launcher makes the network and its listeners, and bwrap makes no network', () => {
       for (const root of [false, true]) {
         const { launch } = launchFor(root, { network });
         expect(words(launch)).toContain(' 7,0 2 tcp,127.0.0.1,3128 udp,127.0.0.1,53');
@@ -332,13 +332,13 @@ describe('the plan of a sandbox, in full', () => {
       }
     });
 
-    test('the channel follows the last descriptor, and is kept where ports are published', () => {
+    test('the channel follows the last descriptor, and stays open where ports are published', () => {
       const reach = { ...network, reach: true };
-      const apart = { terminal: true, stdinIsTerminal: false };
-      expect(words(launchFor(false, { network: reach, input: apart }).launch)).toContain(' 8,1 2 tcp,');
+      const input = { terminal: true, stdinIsTerminal: false };
+      expect(words(launchFor(false, { network: reach, input }).launch)).toContain(' 8,1 2 tcp,');
     });
 
-    test('it is refused where the launcher has no namespace of its own, and where a door could be taken over', () => {
+    test('it is refused where the launcher has no namespace, and where a listener could be taken over', () => {
       const input = { overlays: false, namespaces: false };
       const copied = launchFor(false).spec.mounts.filter(({ kind }) => kind !== 'workspace');
       const spec = { ...launchFor(false, { network }).spec, mounts: copied };
@@ -354,7 +354,7 @@ describe('the plan of a sandbox, in full', () => {
     });
   });
 
-  test('shows every argument of bwrap once, one option per line, also values that look like options', () => {
+  test('shows every argument of bwrap once, one option per line, even if a value looks like an option', () => {
     const args = [
       '--unshare-user',
       '--setenv',
@@ -383,7 +383,7 @@ describe('the plan of a sandbox, in full', () => {
     ]);
   });
 
-  test('is quoted so that a shell reads back the very same words, and a terminal obeys none of them', () => {
+  test('is quoted so that a shell reads the same words, and a terminal interprets none of them', () => {
     const words = [
       'plain',
       '',
@@ -474,7 +474,7 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
     ).toEqual([]);
   });
 
-  test('tells people what is hidden, what is not, who holds each limit, and no value they handed on themselves', async () => {
+  test('shows hidden files, visible secrets and who enforces each limit, but no value of a passed variable', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n' } });
     machine.write('.env', 'TOKEN=1\n');
     const { stdout } = await machine.ags(
@@ -538,7 +538,7 @@ function tree(dir: string): string[] {
     .toSorted();
 }
 
-/** Runs the real command where bwrap is a recorder that notes its arguments and then becomes bwrap. */
+/** Runs ags with a bwrap that records its arguments before it executes the real one. */
 function createRecorder(machine: Machine): {
   ags(args: readonly string[]): SpawnSyncReturns<string>;
   read(name: string): { argv: string[]; bwrapArgs: string[] };
@@ -560,7 +560,7 @@ exec '${machine.root}/bwrap' "$@" 3< "$record.args"
     { mode: 0o755 },
   );
   const asRoot = process.getuid?.() === 0;
-  // In a mount namespace of this test alone.
+  // The mount is private to this test.
   const namespace = asRoot
     ? ['unshare', '--mount', '--propagation', 'private']
     : ['unshare', '--user', '--map-current-user', '--keep-caps', '--mount'];

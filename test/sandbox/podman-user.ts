@@ -1,4 +1,4 @@
-// test/sandbox/podman-user.ts: somebody who may use Podman, for the tests: a user of its own, or whoever runs them.
+// test/sandbox/podman-user.ts: a Podman user for the tests: a new user under root, else the current one.
 // uses: podman
 import { execFileSync } from 'node:child_process';
 import { userInfo } from 'node:os';
@@ -8,22 +8,22 @@ import type { Machine } from '../harness.ts';
 
 export type { PodmanUser };
 
-/** Without it, tests with Podman are left out; with AGS_REQUIRE_ALL they fail. */
+/** Without Podman, its tests are skipped; with AGS_REQUIRE_ALL they fail. */
 export const HAS_PODMAN = findProgram('podman') !== null && findProgram('newuidmap') !== null;
 if (!HAS_PODMAN && process.env['AGS_REQUIRE_ALL'] !== undefined)
   throw new Error('Podman, or newuidmap, is not installed.');
 
-/** One for each file. */
+/** Call once per file. */
 export function createPodmanUser(name: string): PodmanUser {
   if (process.getuid?.() === 0) return createUser(name);
   const { uid, username, homedir } = userInfo();
   return { uid, userName: username, home: homedir, env: { HOME: homedir }, [Symbol.dispose]: () => undefined };
 }
 
-/** What Podman answers whoever uses this machine. */
+/** Podman's output, run as the machine's user. */
 export function podman({ env, uid }: Machine, ...args: string[]): string {
   const identity = process.getuid?.() === 0 ? { uid, gid: uid } : {};
-  // The first complaint of its start, about what it is told on its command line otherwise, is not what it answers.
+  // Without the option Podman warns about the cgroup manager.
   return execFileSync('podman', ['--cgroup-manager', 'cgroupfs', ...args], {
     env,
     ...identity,

@@ -1,4 +1,4 @@
-// test/sandbox/podman.full.test.ts: what is particular to Podman: what a killed runner leaves, what cleanup finds, what is said about it.
+// test/sandbox/podman.full.test.ts: Podman only: leftovers of a killed runner, cleanup, and the plan.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -32,7 +32,7 @@ function commandLine(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   } catch {
-    // It has ended.
+    // The process has ended.
     return '';
   }
 }
@@ -42,19 +42,19 @@ const make = (caller: Caller): Machine => (machine = createMachine(caller, { use
 describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
   'a container of Podman, as $caller,',
   ({ caller }) => {
-    test('ends with its ags when that is killed, and nothing of it is left', async () => {
+    test('ends when its ags is killed, and leaves nothing behind', async () => {
       const here = make(caller);
       const child = here.start(['exec', ...PODMAN, '--', 'sh', '-c', 'echo up; sleep 600']);
       await new Promise<void>((resolve) => child.stdout?.on('data', () => resolve()));
       const [task = ''] = here.tasks();
-      // The container, what watches it for the engine, and what keeps its network.
+      // The container, its monitor (conmon) and the helper that holds its network.
       expect(left(here, task).length).toBeGreaterThanOrEqual(3);
       child.kill('SIGKILL');
       for (const end = Date.now() + 20_000; left(here, task).length > 0 && Date.now() < end;) await sleep(100);
       expect(left(here, task)).toEqual([]);
     });
 
-    test('that was made but never started is found by its label, unless its owner lives', async () => {
+    test('that was created but never started is removed by its label, unless its owner is alive', async () => {
       const here = make(caller);
       await here.ags(['exec', ...PODMAN, '--network', 'off', '--', 'true']);
       const image = podman(here, 'images', '--quiet', '--filter', 'label=ags.image=skeleton').split('\n')[0] ?? '';
@@ -81,7 +81,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
         podman(here, 'create', '--label', `ags.owner=${ours}/999999999:x:1\n`, image, '/nothing'),
       ];
       try {
-        // Whatever else root starts meanwhile removes it too: only who is first names it.
+        // Any other ags of the user may remove it first; then this cleanup does not print it.
         let [at, dead, said] = [9, '', ''];
         do {
           at += 1;
@@ -96,7 +96,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
       }
     });
 
-    test('has everything that protects it on its command line, and the plan says who holds its limits', async () => {
+    test('has every protection on its command line, and the plan names who enforces its limits', async () => {
       const here = make(caller);
       const { stdout } = await here.ags(['plan', ...PODMAN, '--json', '--', 'true']);
       const { argv, beside, label } = JSON.parse(stdout) as { argv: string[]; label: string; beside: object[] };
@@ -108,7 +108,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
       expect(pairs.includes('--userns keep-id')).toBe(caller === 'user');
       expect(pairs).toContain(caller === 'user' ? `--user ${here.uid}:${here.uid}` : '--user 1001:1001');
       expect(beside).toHaveLength(1);
-      // Without root nobody can limit memory by control groups of the first version.
+      // On cgroup v1 only root can limit memory.
       const groups =
         caller === 'root'
           ? /^podman · overlay .* cgroup of the engine$/
@@ -116,7 +116,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
       expect(label).toMatch(groups);
     });
 
-    test('is asked what it left behind as any other sandbox is', async () => {
+    test('leaves changes that can be reviewed as usual', async () => {
       const here = make(caller);
       const run = await here.ags([
         'exec',
@@ -136,7 +136,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
 );
 
 describe.runIf(HAS_PODMAN)('Podman is not used', () => {
-  test('by a user who has no ids to give to containers, who is told what to do', () => {
+  test('by a user without subordinate IDs, with a hint', () => {
     const nobody = { env: {}, uid: 4_000_000, userName: 'nobody-here' };
     expect(() => findEngine('podman', nobody, true)).toThrow(/\/etc\/subuid and \/etc\/subgid do not name you/);
     expect(findEngine('podman', nobody, false)).toBeNull();
@@ -147,7 +147,7 @@ describe.runIf(HAS_PODMAN)('Podman is not used', () => {
     expect(() => findEngine('podman', away, true)).toThrow('The engine must run on this machine.');
   });
 
-  test('because the file of a project says so, unless its user has agreed', async () => {
+  test('for a project whose ags.yaml asks for it, without the approval of the user', async () => {
     const here = make(ONE);
     here.write('ags.yaml', 'backend: podman\n');
     giveTo(here.project, here.uid);

@@ -1,4 +1,4 @@
-// test/sandbox/remote/channel.test.ts: whoever is at the other end of the channel may say anything.
+// test/sandbox/remote/channel.test.ts: the other end of the channel may send anything.
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { MAX_FRAME, openChannel, WINDOW, type Channel, type Frame } from '../../../src/sandbox/remote/channel.ts';
@@ -48,16 +48,16 @@ function open(onFrame: (frame: Frame) => void = () => undefined): Ends {
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 test.each([
-  ['a frame larger than any', frame('d', 1, Buffer.alloc(0), MAX_FRAME + 1), /too large/],
+  ['a frame larger than the maximum', frame('d', 1, Buffer.alloc(0), MAX_FRAME + 1), /too large/],
   [
-    'more than was asked for',
+    'more data than the window allows',
     Buffer.concat(Array.from({ length: WINDOW / 1024 + 1 }, () => frame('d', 1, Buffer.alloc(1024)))),
     /more data came/,
   ],
-  ['words after the end', Buffer.concat([frame('e', 1), frame('d', 1, Buffer.from('x'))]), /more data came/],
-  ['more taken than was sent', frame('w', 1, credit(1)), /more data was confirmed/],
+  ['data after the end', Buffer.concat([frame('e', 1), frame('d', 1, Buffer.from('x'))]), /more data came/],
+  ['a confirmation of more data than was sent', frame('w', 1, credit(1)), /more data was confirmed/],
   ['a broken window', frame('w', 1, Buffer.alloc(3)), /broken/],
-  ['a word that there is not', frame('?', 0), /never says/],
+  ['an unknown frame', frame('?', 0), /never says/],
 ])('%s ends the connection', async (_what, bytes, why) => {
   const { channel, there, problem } = open(({ kind }) => {
     if (kind === '?') throw new Error('it never says this');
@@ -71,13 +71,13 @@ test.each([
   await new Promise((resolve) => stream.once('close', resolve));
 });
 
-test('nobody gets room for more before what came was read, and nobody is sent more than there is room for', async () => {
+test('the window grows only with data that was read, and no more is sent than the peer’s window allows', async () => {
   const { channel, there, problem, sent } = open();
   const stream = channel.stream(7);
   for (let n = 0; n < WINDOW / 1024; n++) there.write(frame('d', 7, Buffer.alloc(1024, n)));
   await soon();
   const granted = sent();
-  // The first of it waits in the stream, which asks for more until that is full.
+  // The stream buffers some data and grants more until its buffer is full.
   expect(granted.length).toBeLessThan(9 * WINDOW);
   let heard = 0;
   stream.on('data', (chunk: Buffer) => (heard += chunk.length));
@@ -92,7 +92,7 @@ test('nobody gets room for more before what came was read, and nobody is sent mo
   expect([sent().length, problem()]).toEqual([1009, undefined]);
 });
 
-test('frames arrive whole, however they are cut, and those of a stream that is over are nobody’s', async () => {
+test('frames are reassembled from any pieces, and those of an ended stream are dropped', async () => {
   const { channel, there, frames, problem } = open();
   const stream = channel.stream(3);
   const said: string[] = [];

@@ -1,5 +1,5 @@
-// test/sandbox/remote/exec.full.test.ts: `ags exec` and `ags start` with an engine on another machine: everything is as it is here, and nothing of anybody's gets there
-// that the sandbox was not to see.
+// test/sandbox/remote/exec.full.test.ts: `ags exec` and `ags start` with a remote engine work as they do locally, and send it only the files
+// that the sandbox may see.
 import { execFileSync, type ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,8 +9,8 @@ import { echo, lastWord, REACHED } from '../../conformance/listeners.ts';
 import { collect, createPlace, until } from '../../conformance/place.ts';
 import { until as untilTrue } from '../../exec/given.ts';
 import { createMachine, type Machine } from '../../harness.ts';
-import { imageWithPerl, openFar } from './remote-backend.ts';
-import { HAS_FAR, startFarEngine, type FarEngine } from './remote-engine.ts';
+import { imageWithPerl, openRemote } from './remote-backend.ts';
+import { HAS_REMOTE, startRemoteEngine, type RemoteEngine } from './remote-engine.ts';
 
 const CANARY = 'CANARY-of-the-user';
 const SECONDS = 120_000;
@@ -25,22 +25,22 @@ function machineWith(caller: 'root' | 'user'): Machine {
   return machine;
 }
 
-if (HAS_FAR) {
-  let far: FarEngine;
+if (HAS_REMOTE) {
+  let remote: RemoteEngine;
   let image: string;
   beforeAll(async () => {
-    far = await startFarEngine();
-    image = imageWithPerl(far);
+    remote = await startRemoteEngine();
+    image = imageWithPerl(remote);
   }, SECONDS);
-  afterAll(() => far[Symbol.dispose]());
+  afterAll(() => remote[Symbol.dispose]());
   const over = (...args: string[]): string[] => ['--backend', 'docker', '--image', image, ...args];
-  /** Has written, and goes on. */
+  /** Starts a command that has written a file and keeps running. */
   const startWork = async (
     machine: Machine,
   ): Promise<{ child: ChildProcess; heard: { stdout: string; stderr: string } }> => {
     const child = machine.start(
       ['exec', ...over('--review', 'later', '--', 'sh', '-c', 'echo kept > work.txt; echo up; sleep 600')],
-      { env: far.env },
+      { env: remote.env },
     );
     const heard = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const)
@@ -50,11 +50,11 @@ if (HAS_FAR) {
   };
 
   test(
-    'a command has its streams, its files and its network; what it changed comes back, and nothing stays there',
+    'a command has its streams, files and network; its changes come back, and nothing stays on the engine',
     async () => {
       using machine = machineWith('root');
       writeFileSync(join(machine.home, 'private'), `${CANARY}\n`);
-      // Talks to the proxy, and says what it was told.
+      // Sends a request to the proxy and prints the answer.
       const ask = `use IO::Socket::INET; my $s = IO::Socket::INET->new(q(127.0.0.1:3128)) or die; print $s "CONNECT refused.test:443 HTTP/1.1\\r\\nHost: refused.test:443\\r\\n\\r\\n"; print scalar <$s>`;
       const script = [
         'cat; echo err >&2; cat uncommitted.txt; ls -a; cat /proc/net/dev | grep -c :',
@@ -64,7 +64,7 @@ if (HAS_FAR) {
       const run = await machine.ags(
         ['exec', ...over('--review', 'later', '--allow', 'allowed.test', '--', 'sh', '-c', script)],
         {
-          env: far.env,
+          env: remote.env,
           input: 'from here\n',
           timeoutMs: SECONDS,
         },
@@ -76,7 +76,7 @@ if (HAS_FAR) {
       });
       expect(run.stderr).toContain('err\n');
       expect(run.stderr).toContain('Network: refused refused.test');
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
       const review = await machine.ags(['review', '--accept-all'], { timeoutMs: SECONDS });
       expect(review.stderr).not.toContain('refused');
       expect([
@@ -85,34 +85,34 @@ if (HAS_FAR) {
         machine.has('src/gone.txt'),
         machine.read('.env'),
       ]).toEqual(['two\n', 'new\n', false, `${CANARY}\n`]);
-      const log = await machine.ags(['net', 'log'], { env: far.env });
+      const log = await machine.ags(['net', 'log'], { env: remote.env });
       expect(log.stdout).toContain('refused.test:443');
     },
     SECONDS,
   );
 
   test(
-    'whoever is killed leaves no container, and no secret was there; what was written comes with the next look',
+    'a killed ags leaves no container, no secret was on the engine, and changes come back with the next command',
     async () => {
       using machine = machineWith('root');
       const { child } = await startWork(machine);
       expect(
-        far
+        remote
           .left()
           .flatMap((name) => /-(agent|net|relay)$/.exec(name)?.[1] ?? [])
           .toSorted(),
       ).toEqual(['agent', 'net', 'relay']);
-      // The file is there, so a secret would have been found.
-      expect([far.holds('not committed'), far.holds(CANARY)]).toEqual([true, false]);
+      // Finding this file shows that a secret would be found.
+      expect([remote.holds('not committed'), remote.holds(CANARY)]).toEqual([true, false]);
       child.kill('SIGKILL');
-      await untilTrue(() => far.left().length === 1);
+      await untilTrue(() => remote.left().length === 1);
       const [task = ''] = machine.tasks();
-      // What a task waits for is no leftover, least of all for whoever does not know the task: another user of this machine, or the same with
-      // another state directory.
+      // The volume belongs to a task, so no cleanup removes it: not the user's, not another user's, not one with another
+      // state directory.
       using stranger = createMachine('user', { disk: true });
       const cleanup = (who: Machine, more: Record<string, string> = {}) =>
-        who.ags(['cleanup', '--yes'], { env: { ...far.env, ...more }, timeoutMs: SECONDS });
-      const [volume = ''] = far.left();
+        who.ags(['cleanup', '--yes'], { env: { ...remote.env, ...more }, timeoutMs: SECONDS });
+      const [volume = ''] = remote.left();
       const cleanups = [
         await cleanup(machine),
         await cleanup(stranger),
@@ -123,33 +123,33 @@ if (HAS_FAR) {
         [0, false],
         [0, false],
       ]);
-      expect(far.left()).toEqual([volume]);
+      expect(remote.left()).toEqual([volume]);
       const diff = await machine.ags(['diff', task], { timeoutMs: SECONDS });
       expect(diff.stdout).toContain('+kept');
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'a connection that is lost is told, and what was written by then is there',
+    'a lost connection is reported, and the changes made by then are kept',
     async () => {
       using machine = machineWith('root');
       const { child, heard } = await startWork(machine);
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-      const relay = far.left().find((name) => name.endsWith('-relay'));
+      const relay = remote.left().find((name) => name.endsWith('-relay'));
       endProcessesWith(`--name\0${relay}\0`);
       expect(await ended).toBe(137);
       expect(heard.stderr).toContain("the connection to the engine's machine was lost");
       const diff = await machine.ags(['diff', machine.tasks()[0] ?? ''], { timeoutMs: SECONDS });
       expect(diff.stdout).toContain('+kept');
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'an ordinary user finds it by a context, and an agent works there: its commits are on its branch',
+    'an ordinary user reaches the engine by a context, and the work of an agent there is on its branch',
     async () => {
       using machine = machineWith('user');
       const docker = (...args: string[]): void =>
@@ -159,17 +159,17 @@ if (HAS_FAR) {
           gid: machine.uid,
           stdio: 'pipe',
         });
-      const at = (name: string): string => join(far.env['DOCKER_CERT_PATH'] ?? '', name);
+      const at = (name: string): string => join(remote.env['DOCKER_CERT_PATH'] ?? '', name);
       mkdirSync(join(machine.home, '.docker'));
       machine.write('x', '');
       docker(
         'context',
         'create',
-        'far',
+        'remote',
         '--docker',
-        `host=${far.address},ca=${at('ca.pem')},cert=${at('cert.pem')},key=${at('key.pem')}`,
+        `host=${remote.address},ca=${at('ca.pem')},cert=${at('cert.pem')},key=${at('key.pem')}`,
       );
-      docker('context', 'use', 'far');
+      docker('context', 'use', 'remote');
       const started = await machine.ags(
         ['start', 'there', 'Write it down', '--agent', 'sh -c "cat > goal.txt; echo done"', ...over()],
         { timeoutMs: SECONDS },
@@ -177,18 +177,18 @@ if (HAS_FAR) {
       expect(started.stderr + started.stdout).toContain('on branch ags/there');
       expect(machine.git('show', 'ags/there:goal.txt')).toContain('Write it down');
       const shown = await machine.ags(['show', 'there']);
-      expect(shown.stdout).toContain(`on ${far.address}, seen from inside`);
-      expect(far.left()).toEqual([]);
+      expect(shown.stdout).toContain(`on ${remote.address}, seen from inside`);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'doors lead here, servers inside can be reached, and a door can be opened while it runs',
+    'listeners are served here, servers inside can be reached, and a listener can be opened while the sandbox runs',
     async () => {
       using place = await createPlace(
-        openFar(
-          () => far,
+        openRemote(
+          () => remote,
           () => image,
         ),
       );
@@ -218,7 +218,7 @@ if (HAS_FAR) {
         said: 'proxy heard a\ntls heard b\nNetwork is unreachable\nnames heard d\nserving\nlate heard late\n',
       });
       await expect(sandbox.connect(8080)).rejects.toMatchObject({ code: 'backend.failed' });
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
@@ -227,13 +227,13 @@ if (HAS_FAR) {
     ['without an image', [], /needs an image/],
     ['with a directory of this machine', ['--mount', '/usr/share'], /cannot have \/usr\/share of this machine/],
     ['with an overlay', ['--workspace', 'overlay'], /is not possible: the engine is on another machine/],
-    ['with an engine inside', ['--docker'], /cannot have nested Docker/],
-  ])('what cannot be there is refused in words: %s', async (_what, flags, words) => {
+    ['with nested Docker', ['--docker'], /cannot have nested Docker/],
+  ])('a sandbox that cannot run remotely is refused with the reason: %s', async (_what, flags, words) => {
     using machine = machineWith('root');
     const over_ = flags.length === 0 ? ['--backend', 'docker'] : over();
-    const run = await machine.ags(['exec', ...over_, ...flags, '--', 'true'], { env: far.env, timeoutMs: SECONDS });
+    const run = await machine.ags(['exec', ...over_, ...flags, '--', 'true'], { env: remote.env, timeoutMs: SECONDS });
     expect(run.code).not.toBe(0);
     expect(run.stderr).toMatch(words);
-    expect(far.left()).toEqual([]);
+    expect(remote.left()).toEqual([]);
   });
-} else test.skip('no second engine can be started here', () => undefined);
+} else test.skip('a second Docker daemon cannot be started here', () => undefined);

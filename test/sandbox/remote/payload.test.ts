@@ -1,4 +1,4 @@
-// test/sandbox/remote/payload.test.ts: what comes back from another machine is an agent's: it is written where it belongs, or nowhere.
+// test/sandbox/remote/payload.test.ts: files that come back from a remote engine are an agent's: they are written only where they belong.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -42,7 +42,7 @@ function place(): Disposable & { root: string; home: string } {
     root,
     home,
     [Symbol.dispose]() {
-      // Some of what was written may not be changed even by its owner.
+      // Some files are read-only even for their owner.
       spawnSync('chmod', ['-R', 'u+rwX', root]);
       rmSync(root, { recursive: true, force: true });
     },
@@ -55,13 +55,13 @@ const unpack = (home: string, records: readonly Buffer[], maxBytes = 1000): Prom
     maxBytes,
   });
 
-test('what was sent and changed there is the same here', async () => {
+test('files that were sent and changed remotely come back unchanged', async () => {
   using here = place();
   mkdirSync(join(here.home, 'dir'));
   writeFileSync(join(here.home, 'dir/old'), 'old', { mode: 0o755 });
   writeFileSync(join(here.home, 'stays'), 'stays');
   symlinkSync('dir/old', join(here.home, 'link'));
-  // In one piece or in many: the same records.
+  // One byte at a time gives the same records.
   const all = Buffer.concat([...packPayload([{ at: 2, what: { from: here.home } }])]);
   rmSync(here.home, { recursive: true });
   mkdirSync(here.home);
@@ -91,14 +91,14 @@ test('what was sent and changed there is the same here', async () => {
 
 test.each([
   ['above', [record('f', '2/../canary', { content: 'x' })]],
-  ['at a place that nothing was sent from', [record('f', '1/a', { content: 'x' })]],
+  ['at a place that was never sent', [record('f', '1/a', { content: 'x' })]],
   ['without a place', [record('f', '/canary', { content: 'x' })]],
   ['through a link', [record('l', '2/out', { content: '..' }), record('f', '2/out/canary', { content: 'x' })]],
   ['in place of the directory itself', [record('f', '2', { content: 'x' })]],
   ['as a device', [record('c', '2/device')]],
   ['with an empty name', [record('f', '2//canary', { content: 'x' })]],
-  ['with more than was allowed', [record('f', '2/large', { content: 'x'.repeat(1001) })]],
-  ['with less than was said', [record('f', '2/short', { content: 'x', size: 900 })]],
+  ['with more bytes than allowed', [record('f', '2/large', { content: 'x'.repeat(1001) })]],
+  ['with fewer bytes than announced', [record('f', '2/short', { content: 'x', size: 900 })]],
 ])('nothing is written %s', async (_where, records) => {
   using here = place();
   await expect(unpack(here.home, records)).rejects.toMatchObject({
@@ -108,7 +108,7 @@ test.each([
   expect(readdirSync(here.root).toSorted()).toEqual(['canary', 'home']);
 });
 
-test('an agent cannot keep its work from coming back by a directory that is very deep', async () => {
+test('a very deep directory does not keep an agent’s work from coming back', async () => {
   using here = place();
   const names = Array<string>(1000).fill('d');
   const directories = names.map((_, at) => record('d', `2/${names.slice(0, at + 1).join('/')}`, { mode: 0o555 }));
@@ -123,12 +123,12 @@ test('an agent cannot keep its work from coming back by a directory that is very
     lstatSync(join(here.home, ...names)).mode & 0o777,
     lstatSync(join(here.home, 'd')).mode & 0o777,
   ]).toEqual(['work', 'deep', 0o555, 0o555]);
-  // What was there before goes as a whole, however deep it is.
+  // A removed directory is deleted whole, however deep it is.
   await unpack(here.home, [record('x', '2/d')]);
   expect(readdirSync(here.home)).toEqual(['work']);
 });
 
-test('no file that comes back can give anybody rights', async () => {
+test('files that come back lose their set-user-ID and set-group-ID bits', async () => {
   using here = place();
   await unpack(here.home, [record('f', '2/program', { mode: 0o6755, content: 'x' })]);
   expect(lstatSync(join(here.home, 'program')).mode & 0o7777).toBe(0o755);

@@ -1,4 +1,4 @@
-// test/sandbox/remote/protection.test.ts: a container on another machine that has not given everything up is refused, whoever says so.
+// test/sandbox/remote/protection.test.ts: a remote container that has kept any privilege is refused, by its own report or by the engine's.
 import { expect, test } from 'vitest';
 import { sandboxPath, type SandboxSpec } from '../../../src/protocol/spec.ts';
 import { remoteUnprotected } from '../../../src/sandbox/remote/protection.ts';
@@ -57,20 +57,24 @@ const look = (
     SPEC,
   );
 
-test('one that has given everything up may begin', () => {
+test('a container without privileges may start', () => {
   expect(look({})).toBeNull();
   expect(look({ devices: `${DEVICES}  tunl0:       0\n` })).toBeNull();
 });
 
 test.each([
-  ['processes of its machine', { pid: '4711' }, /saw the processes/],
-  ['a right', { status: STATUS.replace('CapBnd:\t0000000000000000', 'CapBnd:\t0000000000000400') }, /kept privileges/],
-  ['no filter', { status: STATUS.replace('Seccomp:\t2', 'Seccomp:\t0') }, /not filtered/],
+  ['the processes of its machine', { pid: '4711' }, /saw the processes/],
+  [
+    'a capability',
+    { status: STATUS.replace('CapBnd:\t0000000000000000', 'CapBnd:\t0000000000000400') },
+    /kept privileges/,
+  ],
+  ['no system call filter', { status: STATUS.replace('Seccomp:\t2', 'Seccomp:\t0') }, /not filtered/],
   ['another user', { status: STATUS.replace(ids(1000), ids(0)) }, /another user/],
   ['a network', { devices: `${DEVICES}  eth0:       0\n` }, /had a network/],
-  ['a place to write', { mounts: `${MOUNTS}${mount('/data', 'rw')}` }, /\/data could be written/],
-  ['nothing to say', { status: '' }, /kept privileges/],
-])('one that has %s may not', (_what, words, why) => {
+  ['a writable mount', { mounts: `${MOUNTS}${mount('/data', 'rw')}` }, /\/data could be written/],
+  ['no report', { status: '' }, /kept privileges/],
+])('a container with %s may not', (_what, words, why) => {
   expect(look(words)).toMatch(why);
 });
 
@@ -87,11 +91,11 @@ test.each([
   ['Devices', [{}]],
   ['Memory', 0],
   ['PidsLimit', null],
-])('one that the engine has built with %s %s may not', (name, value) => {
+])('a container that the engine built with %s %s may not', (name, value) => {
   expect(look({}, { [name]: value })).not.toBeNull();
 });
 
-test('neither a broken report nor an engine that says nothing counts', () => {
+test('a broken report and a silent engine are refused', () => {
   expect(remoteUnprotected(Buffer.from([0, 0, 9]), { HostConfig: BUILT }, SPEC)).toMatch(/report was incomplete/);
   expect(remoteUnprotected(pack(['1', STATUS, MOUNTS, DEVICES, ...NAMESPACES]), null, SPEC)).toMatch(/did not report/);
 });

@@ -1,5 +1,5 @@
-// test/sandbox/remote/remote-backend.ts: the backend for an engine on another machine, for tests without the command line. What a spec would show of this machine's
-// programs, an image has there.
+// test/sandbox/remote/remote-backend.ts: the backend for a remote engine, for tests that bypass the command line. Programs come from an
+// image instead of this machine.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isWithin } from '../../../src/lib/files.ts';
@@ -11,25 +11,25 @@ import { perlInside } from '../../../src/sandbox/spec/interpreter.ts';
 import { openEngine } from '../../conformance/engine-backend.ts';
 import type { Open } from '../../conformance/place.ts';
 import { tinyImage } from '../../images/tiny-image.ts';
-import type { FarEngine } from './remote-engine.ts';
+import type { RemoteEngine } from './remote-engine.ts';
 
-/** Busybox, and under the name of Perl the one that every sandbox over an image has. */
-export function imageWithPerl(far: FarEngine): string {
+/** An image with busybox, and with ags's interpreter under the name of Perl. */
+export function imageWithPerl(remote: RemoteEngine): string {
   const dir = mkdtempSync('/var/tmp/ags-perl-');
   const perl = join(dir, 'perl');
   const own = perlInside({ kind: 'image', reference: '', id: '', variables: [], volumes: [] });
   writeFileSync(perl, `#!/bin/sh\nexec ${own.join(' ')} "$@"\n`);
   chmodSync(perl, 0o755);
   try {
-    return tinyImage({ files: { 'bin/perl': { copy: perl } } }, far.engine).name;
+    return tinyImage({ files: { 'bin/perl': { copy: perl } } }, remote.engine).name;
   } finally {
     rmSync(dir, { recursive: true });
   }
 }
 
-export function openFar(far: () => FarEngine, image: () => string): Open {
+export function openRemote(remote: () => RemoteEngine, image: () => string): Open {
   const openOne: Open = async (directory, caller) => {
-    const found = await inspectImage(far().engine, image());
+    const found = await inspectImage(remote().engine, image());
     if (found === null) throw new Error('the image is not there');
     const root = rootOf(found);
     const overImage = (spec: SandboxSpec): SandboxSpec => ({
@@ -43,7 +43,7 @@ export function openFar(far: () => FarEngine, image: () => string): Open {
           (mount.kind === 'bind' && isWithin(mount.from, join(directory, '..'))),
       ),
     });
-    const backend = await openEngine(far().engine, { root: [], etc: [] }, createRemote)(directory, caller);
+    const backend = await openEngine(remote().engine, { root: [], etc: [] }, createRemote)(directory, caller);
     return { ...backend, start: (spec, ...rest) => backend.start(overImage(spec), ...rest) };
   };
   return Object.assign(openOne, { base: '/var/tmp' });

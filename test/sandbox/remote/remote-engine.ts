@@ -1,5 +1,5 @@
-// test/sandbox/remote/remote-engine.ts: an engine on another machine: a dockerd in a root of its own, in which no directory of this machine can be seen or mounted
-// but its programs, read-only. It is reached over loopback, with certificates of its own.
+// test/sandbox/remote/remote-engine.ts: a remote engine: a dockerd with its own root file system, which contains only this machine's
+// programs. It listens on loopback with its own certificates.
 // uses: docker, openssl, busybox
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -12,47 +12,47 @@ import { ENGINE } from '../../conformance/docker-backend.ts';
 const run = (argv: readonly string[], cwd: string): void =>
   void execFileSync(argv[0] ?? '', argv.slice(1), { cwd, stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** Root is needed to start one, and not to use it. */
-export const HAS_FAR =
+/** Only root can start the engine. */
+export const HAS_REMOTE =
   process.getuid?.() === 0 &&
   ['dockerd', 'openssl', 'unshare', 'busybox'].every((name) => spawnSync('which', [name]).status === 0);
-if (!HAS_FAR && process.getuid?.() === 0 && process.env['AGS_REQUIRE_ALL'] !== undefined)
+if (!HAS_REMOTE && process.getuid?.() === 0 && process.env['AGS_REQUIRE_ALL'] !== undefined)
   throw new Error('dockerd, openssl, unshare or busybox is missing');
 
-export interface FarEngine extends Disposable {
-  /** What leads to it. */
+export interface RemoteEngine extends Disposable {
+  /** Variables that select this engine. */
   readonly env: Readonly<Record<string, string>>;
   readonly address: string;
   docker(...args: string[]): string;
-  /** Whether this text is in any file of that machine, just now. */
+  /** Whether any file of the remote machine contains the text. */
   holds(text: string): boolean;
-  /** Starts a program of that machine, which ends with it. */
+  /** Starts a program on the remote machine, which ends with it. */
   run(argv: readonly string[]): void;
-  /** Containers and volumes that are there. */
+  /** Its containers and volumes. */
   left(): string[];
-  /** As ags would find it. */
+  /** The engine as ags would find it. */
   readonly engine: Engine;
 }
 
-// What an engine needs of its machine: programs, and nothing of anybody's.
+// A root file system with this machine's programs and none of its users' files.
 const START = `set -e
 mount --make-rprivate /
-mount -t tmpfs -o size=2g,mode=755 far "$1"
+mount -t tmpfs -o size=2g,mode=755 remote "$1"
 cd "$1"
 mkdir -p usr etc proc sys dev run tmp var/lib/docker old certs
 ln -s /run var/run
 for link in bin sbin lib lib64; do if [ -h /$link ]; then ln -s usr/$link $link; elif [ -d /$link ]; then mkdir $link; mount --rbind /$link $link; fi; done
 mount --rbind /usr usr; mount --rbind /sys sys; mount --rbind /dev dev; mount -t proc proc proc
 cp -rL /etc/ssl etc/ssl 2>/dev/null || mkdir -p etc/ssl
-grep -E '^(root|sshd):' /etc/passwd > etc/passwd; grep '^root:' /etc/group > etc/group; echo far-machine > etc/hostname; : > etc/hosts; : > etc/resolv.conf
+grep -E '^(root|sshd):' /etc/passwd > etc/passwd; grep '^root:' /etc/group > etc/group; echo remote-machine > etc/hostname; : > etc/hosts; : > etc/resolv.conf
 cp "$2"/* certs/
 pivot_root . old
 umount -l /old
 exec dockerd --data-root /var/lib/docker --exec-root /run/docker --pidfile /run/docker.pid --host unix:///run/docker.sock --host "tcp://127.0.0.1:$3" --tlsverify --tlscacert /certs/ca.pem --tlscert /certs/server.pem --tlskey /certs/server-key.pem --bridge=none --iptables=false --ip-forward=false --ip-masq=false
 `;
 
-export async function startFarEngine(): Promise<FarEngine> {
-  const dir = mkdtempSync('/var/tmp/ags-far-');
+export async function startRemoteEngine(): Promise<RemoteEngine> {
+  const dir = mkdtempSync('/var/tmp/ags-remote-');
   const certificates = join(dir, 'client');
   for (const name of ['root', 'server', 'client']) mkdirSync(join(dir, name));
   makeCertificates(dir);
@@ -96,7 +96,7 @@ export async function startFarEngine(): Promise<FarEngine> {
     if (tries > 300 || engine.exitCode !== null) {
       const said = existsSync(log) ? readFileSync(log, 'utf8').slice(-2000) : '';
       stop();
-      throw new Error(`the far engine did not start: ${said}`);
+      throw new Error(`the remote engine did not start: ${said}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
@@ -123,7 +123,7 @@ function lines(text: string): string[] {
 function makeCertificates(dir: string): void {
   const key = ['-newkey', 'rsa:2048', '-nodes'];
   run(
-    ['openssl', 'req', '-x509', ...key, '-days', '2', '-subj', '/CN=far', '-keyout', 'ca-key.pem', '-out', 'ca.pem'],
+    ['openssl', 'req', '-x509', ...key, '-days', '2', '-subj', '/CN=remote', '-keyout', 'ca-key.pem', '-out', 'ca.pem'],
     dir,
   );
   for (const [name, at, use] of [
@@ -159,7 +159,7 @@ function makeCertificates(dir: string): void {
   }
 }
 
-/** Below those that the system hands out: one of them could be somebody's before it is used. */
+/** Below the range from which the kernel assigns ports, so that no other process gets the port first. */
 export function freePort(): Promise<number> {
   const port = randomInt(20_000, 32_000);
   return new Promise((resolve, reject) => {

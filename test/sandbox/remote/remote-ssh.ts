@@ -1,4 +1,4 @@
-// test/sandbox/remote/remote-ssh.ts: the far machine by ssh: a server there on loopback, and a user here with a key that it knows.
+// test/sandbox/remote/remote-ssh.ts: ssh to the remote machine: a server there on loopback, and a local user with an authorized key.
 // uses: ssh
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,13 +6,13 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, giveTo, type Machine } from '../../harness.ts';
-import { freePort, type FarEngine } from './remote-engine.ts';
+import { freePort, type RemoteEngine } from './remote-engine.ts';
 
 export const HAS_SSH = ['sshd', 'ssh', 'ssh-keygen'].every((name) => spawnSync('which', [name]).status === 0);
 
 export interface SshServer {
   readonly port: number;
-  /** Lines for known_hosts, and the key of whoever may come. */
+  /** A line for known_hosts, and the user's private key. */
   readonly hostKey: string;
   readonly userKey: string;
 }
@@ -20,10 +20,10 @@ export interface SshServer {
 const SERVE = `umask 077; mkdir -p /run/sshd /root; printf '%s\\n' "$1" > /run/sshd/key; printf '%s\\n' "$2" > /run/sshd/allowed
 exec /usr/sbin/sshd -D -f /dev/null -p "$3" -h /run/sshd/key -o ListenAddress=127.0.0.1 -o PidFile=none -o AuthorizedKeysFile=/run/sshd/allowed -o StrictModes=no -o PasswordAuthentication=no`;
 
-export async function startSsh(far: FarEngine): Promise<SshServer> {
+export async function startSsh(remote: RemoteEngine): Promise<SshServer> {
   const port = await freePort();
   const [host, user] = [makeKey(), makeKey()];
-  far.run(['sh', '-c', SERVE, 'sh', host.secret, user.open, String(port)]);
+  remote.run(['sh', '-c', SERVE, 'sh', host.secret, user.open, String(port)]);
   for (const end = Date.now() + 60_000; !(await isOpen(port)); await sleep(50))
     if (Date.now() > end) throw new Error('sshd does not listen');
   return { port, hostKey: `[127.0.0.1]:${port} ${host.open}`, userKey: user.secret };
@@ -53,10 +53,7 @@ function makeKey(): { secret: string; open: string } {
   }
 }
 
-/**
- * What is in front of a command of this user: ssh looks for keys in the home that /etc/passwd says, whatever HOME says, so the machine's user
- * is written into one that only the command sees.
- */
+/** A prefix for commands of this user: ssh takes the home from /etc/passwd, not from HOME, so the command gets its own /etc. */
 export function withKey(machine: Machine, { hostKey, userKey }: SshServer): [string, ...string[]] {
   const ssh = join(machine.home, '.ssh');
   mkdirSync(ssh, { mode: 0o700 });
@@ -65,9 +62,9 @@ export function withKey(machine: Machine, { hostKey, userKey }: SshServer): [str
   // One connection for every command of Docker's client, as docs/containers/remote-docker.md says.
   writeFileSync(join(ssh, 'config'), 'Host *\n  ControlMaster auto\n  ControlPath ~/.ssh/%C\n  ControlPersist 5\n');
   giveTo(ssh, machine.uid);
-  // All of /etc: what is mounted over a file is gone as soon as somebody else, anywhere on this machine, puts another in its place.
+  // A mount over /etc/passwd alone disappears as soon as any process on this machine replaces the file.
   const etc = join(machine.root, 'etc');
-  // Somebody's lock file may vanish while it is copied, which is no matter: what is needed is read below.
+  // cp may fail on a lock file that vanishes meanwhile; the file that matters is read below.
   spawnSync('cp', ['-a', '/etc', etc]);
   const users = join(etc, 'passwd');
   const others = readFileSync(users, 'utf8')

@@ -1,4 +1,4 @@
-// test/sandbox/remote/tasks.full.test.ts: what people do with an agent while it works, and after, when its engine is on another machine.
+// test/sandbox/remote/tasks.full.test.ts: work with an agent during and after its run on a remote engine.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,30 +10,30 @@ import { createMachine } from '../../harness.ts';
 import { enter, leaveAndComeBack } from '../../agent-run/guest.ts';
 import { createAgentMachine } from '../../agent-run/place.ts';
 import { imageWithPerl } from './remote-backend.ts';
-import { HAS_FAR, freePort, startFarEngine, type FarEngine } from './remote-engine.ts';
+import { HAS_REMOTE, freePort, startRemoteEngine, type RemoteEngine } from './remote-engine.ts';
 import { HAS_SSH, agsArgv, startSsh, withKey } from './remote-ssh.ts';
 
 const SECONDS = 120_000;
 const SECRET = 's3cr3t-value-of-the-user';
 
-if (HAS_FAR) {
-  let far: FarEngine;
+if (HAS_REMOTE) {
+  let remote: RemoteEngine;
   let image: string;
   beforeAll(async () => {
-    far = await startFarEngine();
-    image = imageWithPerl(far);
+    remote = await startRemoteEngine();
+    image = imageWithPerl(remote);
   }, SECONDS);
-  afterAll(() => far[Symbol.dispose]());
+  afterAll(() => remote[Symbol.dispose]());
   const over = (): string[] => ['--backend', 'docker', '--image', image];
 
   test(
-    'a person sits beside an agent; stopped, it goes on with a message; checks run there, over the image of the task',
+    'a user enters the sandbox of an agent, stops it and continues it with a message; checks run remotely, over the image of the task',
     async () => {
       using machine = createAgentMachine('user', {
         'a.txt': 'a\n',
         'ags.yaml': 'checks:\n  - cat a.txt; ! test -e /usr; hostname\n',
       });
-      const ags = (...args: string[]) => machine.ags(args, { env: far.env, timeoutMs: SECONDS });
+      const ags = (...args: string[]) => machine.ags(args, { env: remote.env, timeoutMs: SECONDS });
       await ags('start', 'work', 'append: a.txt one // say: here // wait: 600', '-a', 'demo', '-d', ...over());
       await machine.event('work', 'agent.said');
       const guest = await enter(machine, 'work', { do: 'shell', argv: ['sh'] });
@@ -54,16 +54,16 @@ if (HAS_FAR) {
         code: 0,
         said: ['a', 'one', 'two', 'sandbox'],
       });
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'an agent is started anew there, tried from where another was, and given a conflict, over the same image',
+    'restart, fork and resolve run remotely, over the same image',
     async () => {
       using machine = createAgentMachine('user', { 'a.txt': 'a\n' });
-      const ags = (...args: string[]) => machine.ags(args, { env: far.env, timeoutMs: SECONDS });
+      const ags = (...args: string[]) => machine.ags(args, { env: remote.env, timeoutMs: SECONDS });
       const here = (task: string): unknown => machine.run(task).image;
       await ags('start', 'work', 'append: a.txt one', '-a', 'demo', ...over());
       expect(await machine.until('work', ['ready', 'failed'])).toMatchObject({ state: 'ready' });
@@ -81,17 +81,17 @@ if (HAS_FAR) {
       const both = machine.tasks().find((name) => name !== 'work' && name !== 'other') ?? '';
       await machine.until(both, ['ready', 'no-changes', 'failed']);
       expect([here('other'), here(both)]).toEqual([here('work'), here('work')]);
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'the terminal of an agent there can be left and come back to',
+    'the terminal of a remote agent can be detached and attached again',
     async () => {
       using machine = createAgentMachine('root');
       const started = await machine.ags(['start', 'term', 'write: b.txt x', '-a', 'demo', '-i', ...over()], {
-        env: far.env,
+        env: remote.env,
       });
       expect(started.stderr).toContain('ags attach term');
       await machine.event('term', 'run.started');
@@ -103,7 +103,7 @@ if (HAS_FAR) {
   );
 
   test(
-    'a server there is published here, a person here lets it out, and a secret is put in here: over there is a placeholder',
+    'a remote server is published here, asks are answered here, and secrets are inserted here: the engine sees a placeholder',
     async () => {
       await using context = await createWorld();
       const requests: string[] = [];
@@ -125,10 +125,10 @@ if (HAS_FAR) {
         my ($at, $path) = $ENV{API_URL} =~ m{//([^/]+)(.*)}; $s = IO::Socket::INET->new($at); print $s "GET $path/v1 HTTP/1.1\\r\\nHost: $at\\r\\nAuthorization: Bearer $ENV{API_TOKEN}\\r\\nConnection: close\\r\\n\\r\\n"; print scalar <$s>;
         my $l = IO::Socket::INET->new(LocalAddr => '127.0.0.1:8080', Listen => 9); print "serving\\n";
         while (my $c = $l->accept) { sysread $c, my $asked, 999; print $c "HTTP/1.0 200 OK\\r\\nContent-Length: 11\\r\\n\\r\\nfrom inside"; close $c }`;
-      // What it sees is in a file over there, so a value would be found.
+      // Writes the variables that it sees to a file on the engine, where holds() would find the secret.
       const look = 'cat /proc/*/environ /proc/*/cmdline > seen.txt 2>/dev/null; exec perl -e "$0"';
       const port = await freePort();
-      const env = { ...far.env, REAL_TOKEN: SECRET, NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem') };
+      const env = { ...remote.env, REAL_TOKEN: SECRET, NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem') };
       const flags = ['--review', 'later', '--network', 'record', '--publish', `${port}:8080`];
       const child = machine.start(['exec', ...over(), ...flags, '--', 'sh', '-c', look, script], { env });
       let said = '';
@@ -143,20 +143,20 @@ if (HAS_FAR) {
       expect(requests[0]).toContain(`Bearer ${SECRET}\r\n`);
       const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(10_000) });
       expect(await answer.text()).toBe('from inside');
-      expect([far.holds('ags-placeholder-api-'), far.holds(SECRET)]).toEqual([true, false]);
+      expect([remote.holds('ags-placeholder-api-'), remote.holds(SECRET)]).toEqual([true, false]);
       child.kill('SIGTERM');
       await until(() => child.exitCode !== null || child.signalCode !== null);
       await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
-      await until(() => far.left().length === 0);
+      await until(() => remote.left().length === 0);
     },
     SECONDS,
   );
 
   given(HAS_SSH, 'sshd')(
-    'an engine that is reached by ssh is like any other',
+    'an engine that is reached by ssh works like any other',
     async () => {
       using machine = createMachine('user', { disk: true });
-      const server = await startSsh(far);
+      const server = await startSsh(remote);
       const address = `ssh://root@127.0.0.1:${server.port}`;
       const [program, ...before] = withKey(machine, server);
       const run = (...args: string[]): string =>
@@ -173,38 +173,39 @@ if (HAS_FAR) {
       const [task = ''] = machine.tasks();
       expect((await machine.ags(['show', task])).stdout).toContain(`on ${address}, seen from inside`);
       expect((await machine.ags(['diff', task])).stdout).toContain('+new');
-      expect(far.left()).toEqual([]);
+      expect(remote.left()).toEqual([]);
     },
     SECONDS,
   );
 
   test(
-    'what carried files there goes with a cleanup when it is old, and nobody else’s image does',
+    'cleanup removes old images for file sync from the engine, but none of another user',
     async () => {
       using machine = createMachine('root', { disk: true });
       const tags = (): string[] =>
-        far.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').trim().split('\n').toSorted();
+        remote.docker('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').trim().split('\n').toSorted();
       const young = tags().find((tag) => tag.startsWith('ags-skeleton:far-')) ?? '';
       const [ours, theirs] = [`${machineMark()}.0`, '0123456789abcdef.0'];
       const old = { 'far-old': ours, theirs: ours, 'far-theirs': theirs, 'far-neighbour': `${machineMark()}.42424` };
-      for (const [tag, maker] of Object.entries(old)) loadOld(far, young, `ags-skeleton:${tag}`, maker, machine.root);
+      for (const [tag, maker] of Object.entries(old))
+        loadOld(remote, young, `ags-skeleton:${tag}`, maker, machine.root);
       const before = tags();
       expect(before).toEqual(expect.arrayContaining([young, ...Object.keys(old).map((tag) => `ags-skeleton:${tag}`)]));
-      const done = await machine.ags(['cleanup'], { env: far.env, timeoutMs: SECONDS });
-      expect(done.stdout).toContain(`ags-skeleton:far-old at ${far.address}`);
+      const done = await machine.ags(['cleanup'], { env: remote.env, timeoutMs: SECONDS });
+      expect(done.stdout).toContain(`ags-skeleton:far-old at ${remote.address}`);
       expect(tags()).toEqual(before.filter((tag) => tag !== 'ags-skeleton:far-old'));
     },
     SECONDS,
   );
-} else test.skip('no second engine can be started here', () => undefined);
+} else test.skip('a second Docker daemon cannot be started here', () => undefined);
 
-/** The same image under another name, made long ago, by somebody. */
-function loadOld(far: FarEngine, from: string, name: string, maker: string, directory: string): void {
+/** Loads a copy of the image under another name, with an old date and another maker. */
+function loadOld(remote: RemoteEngine, from: string, name: string, maker: string, directory: string): void {
   const script = `set -e; mkdir "$2"; cd "$2"; docker save "$1" | tar -x; rm -f repositories
 sed -i 's/"created":"[^"]*"/"created":"2020-01-01T00:00:00Z"/g; s/"comment":"[^"]*"/"comment":"'"\${3#*:}"'"/g; s/"ags.maker":"[^"]*"/"ags.maker":"'"$4"'"/g' *.json; sed -i "s#$1#$3#" manifest.json; tar -c . | docker load`;
   writeFileSync(join(directory, 'load'), script);
   execFileSync('sh', [join(directory, 'load'), from, join(directory, name.replace(':', '-')), name, maker], {
-    env: { PATH: process.env['PATH'], HOME: directory, ...far.env },
+    env: { PATH: process.env['PATH'], HOME: directory, ...remote.env },
     stdio: 'pipe',
   });
 }

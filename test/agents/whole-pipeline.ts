@@ -1,5 +1,5 @@
-// test/agents/whole-pipeline.ts: `ags start` with the real program of an agent, in a real sandbox, through the real gateway. Its model
-// host is an origin of the tests: a name that leads to it, a certificate that the user's machine trusts, and the scripted model.
+// test/agents/whole-pipeline.ts: `ags start` with the real program of an agent, in a real sandbox, through the real gateway. The model's
+// host name leads to a scripted model, with a certificate that the user's machine trusts.
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -11,23 +11,27 @@ import type { Scenario } from '../model/scenario.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { programIn } from './programs.ts';
 
-export interface Road extends AsyncDisposable {
+export interface Pipeline extends AsyncDisposable {
   readonly machine: AgentMachine;
   readonly model: Model;
-  /** Of the user who has the key; also for a terminal. */
+  /** The environment of the user, with the key; also for a terminal. */
   readonly env: Readonly<Record<string, string>>;
   ags(...args: string[]): Promise<Result>;
 }
 
 export const REAL_KEY = 'the-real-key-of-the-user';
 
-/** Leads to the model's address, and no rule allows it. */
+/** A name of the model's address that no rule allows. */
 export const DENIED_HOST = 'denied.test';
 
-/** A hook of the user's own refuses every command that speaks of "forbidden". */
+/** A hook of the user that refuses every command with the word "forbidden". */
 const HOOK = 'grep -q forbidden || exit 0; echo "This is not wanted here." >&2; exit 2';
 
-export async function openRoad(agent: Agent, caller: Caller, scenario: (project: string) => Scenario): Promise<Road> {
+export async function startPipeline(
+  agent: Agent,
+  caller: Caller,
+  scenario: (project: string) => Scenario,
+): Promise<Pipeline> {
   const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
   const machine = createAgentMachine(caller);
@@ -66,7 +70,7 @@ export async function openRoad(agent: Agent, caller: Caller, scenario: (project:
   };
 }
 
-/** On the PATH of the user; one that needs another Node than the user has, as ags installs it. */
+/** Puts the program on the user's PATH or, if it needs another Node, where ags installs it. */
 function offerProgram(agent: Agent, machine: AgentMachine): Record<string, string> {
   const { directory, ownNode, program } = programIn(agent);
   const { version = '', program: name = '' } = agent.install ?? {};

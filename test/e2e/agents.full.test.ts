@@ -7,31 +7,31 @@ import type { Action } from '../../src/protocol/agent-event.ts';
 import type { RunFile } from '../../src/protocol/task.ts';
 import { BY_CALLER, MISSES_RIPGREP, type Driven } from '../agents/driven.ts';
 import { programIn } from '../agents/programs.ts';
-import { DENIED_HOST, openRoad, REAL_KEY, type Road } from '../agents/whole-pipeline.ts';
+import { DENIED_HOST, startPipeline, REAL_KEY, type Pipeline } from '../agents/whole-pipeline.ts';
 import { type Caller, IS_ROOT } from '../harness.ts';
 
-/** Gemini CLI tells no exit code of a command that went well; Codex CLI nothing of a call that a hook refused: the hook's event does. */
+/** Gemini CLI reports no exit code of a successful command; Codex CLI does not report a call that a hook refused, but the hook's event does. */
 const SAYS_NO_ZERO = ['gemini'];
 const SAYS_NO_REFUSAL = ['codex'];
 
-/** Tokens of one answer of the model, in and out, as test/model/ has them; and how many a part has beside the conversation. */
+/** Input and output tokens of one answer in test/model/, and the number of requests that a turn makes beside the conversation. */
 const USAGE: Readonly<Record<string, { each: readonly [number, number]; beside: number }>> = {
   claude: { each: [1000, 20], beside: 0 },
   codex: { each: [1000, 20], beside: 0 },
-  // Each part begins with the choice of a model.
+  // Each turn starts with a request that chooses the model.
   gemini: { each: [100, 10], beside: 1 },
   qwen: { each: [100, 10], beside: 0 },
   opencode: { each: [1000, 20], beside: 0 },
 };
 
-/** Words that the search below must find where it looks, beside the one that it must not: in files, and of processes. */
+/** Words that the search below must find, in files and in processes; it must not find the real key. */
 const [IN_FILES, OF_PROCESSES] = ['a-known-word-of-the-user', 'a-process-word-of-the-user'];
 const GOAL = `Do the thing. There is ${IN_FILES}.`;
 const MORE = 'And the second thing.';
 
 const FORBIDDEN = 'echo forbidden > bad.txt';
-const OUTWARD = `curl -ksS -m 20 https://${DENIED_HOST}/taken 2> denied.txt; cat hello.txt > copy.txt; exit 3`;
-// The pattern matches all three words, and never itself. Gemini CLI runs no command with $( ) in it.
+const OUTWARD = `curl -ksS -m 20 https://${DENIED_HOST}/leaked 2> denied.txt; cat hello.txt > copy.txt; exit 3`;
+// The pattern matches all three words, but not itself. Gemini CLI refuses commands that contain $( ).
 const SEARCH = [
   `grep -rhaoE -D skip '[a-z-]+-of-the[-]user' "$HOME" "$PWD" /tmp /run /etc 2> errors.txt | sort -u > files.txt`,
   'word=a-process-word',
@@ -40,13 +40,13 @@ const SEARCH = [
 ].join('; ');
 
 interface Told {
-  readonly road: Road;
+  readonly pipeline: Pipeline;
   readonly first: RunFile;
   readonly last: RunFile;
 }
 
-async function tell({ agent, write, run }: Driven, caller: Caller, keep: (road: Road) => void): Promise<Told> {
-  const road = await openRoad(agent, caller, (project) => [
+async function tell({ agent, write, run }: Driven, caller: Caller, keep: (pipeline: Pipeline) => void): Promise<Told> {
+  const pipeline = await startPipeline(agent, caller, (project) => [
     { say: 'I write.', call: write(project, 'hello.txt') },
     { say: 'I try.', call: run(FORBIDDEN) },
     { say: 'I run.', call: run(OUTWARD) },
@@ -55,39 +55,39 @@ async function tell({ agent, write, run }: Driven, caller: Caller, keep: (road: 
     { say: 'I go on.', call: write(project, 'second.txt') },
     { say: 'The second part is done.' },
   ]);
-  keep(road);
-  const started = await road.ags('start', 'first', GOAL, '--agent', agent.name);
+  keep(pipeline);
+  const started = await pipeline.ags('start', 'first', GOAL, '--agent', agent.name);
   expect(started, started.stdout + started.stderr).toMatchObject({ code: 0 });
-  const first = road.machine.run('first');
-  const sent = await road.ags('send', 'first', MORE);
+  const first = pipeline.machine.run('first');
+  const sent = await pipeline.ags('send', 'first', MORE);
   expect(sent, sent.stdout + sent.stderr).toMatchObject({ code: 0 });
-  const followed = await road.ags('logs', '-f', 'first');
+  const followed = await pipeline.ags('logs', '-f', 'first');
   expect(followed.stdout + followed.stderr).toContain('The second part is done.');
-  await road.machine.until('first', ['ready', 'failed', 'stopped']);
-  return { road, first, last: road.machine.run('first') };
+  await pipeline.machine.until('first', ['ready', 'failed', 'stopped']);
+  return { pipeline, first, last: pipeline.machine.run('first') };
 }
 
-// The model answers at the port of the real one, 443, which is root's to open.
+// The model listens on port 443, like the real one, which needs root.
 describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
   const { agent, caller } = driven;
-  let open: Road | null = null;
+  let open: Pipeline | null = null;
   let told: Told;
   beforeAll(() => void programIn(agent), 600_000);
   beforeAll(async () => {
-    told = await tell(driven, caller, (road) => (open = road));
+    told = await tell(driven, caller, (pipeline) => (open = pipeline));
   }, 240_000);
   afterAll(() => open?.[Symbol.asyncDispose](), 60_000);
 
-  const shown = (path: string): string => told.road.machine.git('show', `ags/first:${path}`);
+  const shown = (path: string): string => told.pipeline.machine.git('show', `ags/first:${path}`);
   const events = (type: string): Record<string, unknown>[] =>
-    told.road.machine.events('first').filter((event) => event.type === type);
+    told.pipeline.machine.events('first').filter((event) => event.type === type);
   const asked = (turn: number): string =>
-    JSON.stringify(told.road.model.requests.find((request) => request.turn === turn)?.body);
+    JSON.stringify(told.pipeline.model.requests.find((request) => request.turn === turn)?.body);
 
   test('its work is on the branch, and the run is ready', () => {
     expect(told.first).toMatchObject({ state: 'ready', exitCode: 0 });
     expect(told.last).toMatchObject({ state: 'ready', exitCode: 0 });
-    expect(told.road.machine.branch('first').filter((path) => !path.startsWith('src/'))).toEqual([
+    expect(told.pipeline.machine.branch('first').filter((path) => !path.startsWith('src/'))).toEqual([
       'README.md',
       'copy.txt',
       'denied.txt',
@@ -100,7 +100,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     expect(shown('copy.txt')).toBe('hi\n');
   });
 
-  test('what it said and did is told in events', () => {
+  test('its messages and tool calls are in the events', () => {
     expect(events('agent.said').map(({ text }) => text)).toEqual([
       'I write.',
       'I try.',
@@ -110,7 +110,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
       'I go on.',
       'The second part is done.',
     ]);
-    expect(calls(told.road)).toMatchObject(
+    expect(calls(told.pipeline)).toMatchObject(
       [
         { kind: 'write', what: /hello\.txt$/, outcome: 'done' },
         ...(!SAYS_NO_REFUSAL.includes(agent.name) ? [{ kind: 'command', what: FORBIDDEN, outcome: 'refused' }] : []),
@@ -129,7 +129,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     );
   });
 
-  test('nothing that it prints is unknown to its adapter', () => {
+  test('its adapter understands everything that it prints', () => {
     expect(events('agent.printed').filter(({ text }) => !MISSES_RIPGREP.test(String(text)))).toEqual([]);
   });
 
@@ -144,11 +144,11 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
   test('a host that no rule allows is not reached', () => {
     expect(events('network.denied')).toMatchObject([{ host: DENIED_HOST, port: 443 }]);
     expect(shown('denied.txt')).toMatch(/403|refused|denied/i);
-    expect(told.road.model.requests.map(({ path }) => path)).not.toContain('/taken');
+    expect(told.pipeline.model.requests.map(({ path }) => path)).not.toContain('/leaked');
   });
 
-  test('the model gets the real key, which is nowhere inside and in nothing that is kept', () => {
-    const { model, machine } = told.road;
+  test('the model gets the real key, which is neither in the sandbox nor in the state directory', () => {
+    const { model, machine } = told.pipeline;
     expect(model.requests.filter(({ turn }) => turn !== null)).toHaveLength(7);
     expect(model.requests.filter(({ keyOk, shape }) => !keyOk && shape !== null)).toEqual([]);
     expect(shown('files.txt').split('\n')).toContain(IN_FILES);
@@ -158,7 +158,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     expect(filesWith(REAL_KEY, machine.stateDir)).toEqual([]);
   });
 
-  test('a second message goes on in the same session', () => {
+  test('a second message continues the session', () => {
     const { first, last } = told;
     expect(first.session).toEqual(expect.any(String));
     expect(last.session).toBe(first.session);
@@ -166,7 +166,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     for (const text of [IN_FILES, 'I write.', 'The first part is done.', MORE]) expect(asked(5)).toContain(text);
   });
 
-  test('what it used is counted', () => {
+  test('its tokens are counted', () => {
     const { each = [0, 0], beside = 0 } = USAGE[agent.name] ?? {};
     const answers = (count: number): number[] => each.map((tokens) => tokens * count);
     const sum = ({ used }: RunFile): (number | undefined)[] => [used?.inputTokens, used?.outputTokens];
@@ -174,8 +174,8 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
   });
 });
 
-/** Of tools, in order, with their outcome. */
-function calls({ machine }: Road): object[] {
+/** Tool calls in order, with their outcome. */
+function calls({ machine }: Pipeline): object[] {
   const events = machine.events('first');
   return events
     .filter(({ type }) => type === 'tool.started')

@@ -1,5 +1,5 @@
 // test/e2e/at-once.full.test.ts: many sandboxes over one project, and many reviews of one task, at the same time.
-// Whatever the order, nothing that was taken is overwritten by what is taken after it.
+// In any order, an accepted change is never overwritten by a later one.
 import { describe, expect, test } from 'vitest';
 import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { leftovers } from './leftovers.ts';
@@ -19,21 +19,21 @@ async function look(machine: Machine, task: string): Promise<string[]> {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('twelve sandboxes write the same files: none sees another, and none is taken over another', async () => {
+  test('twelve sandboxes write the same files: none sees another, and no accepted change overwrites another', async () => {
     using machine = createMachine(caller, {
-      files: { 'README.md': '# project\n', 'apart.txt': `${LINES.join('\n')}\n`, 'same.txt': 'old\n' },
+      files: { 'README.md': '# project\n', 'lines.txt': `${LINES.join('\n')}\n`, 'same.txt': 'old\n' },
     });
     await machine.ags(['exec', '--', 'true']);
-    // Each has a line of its own in one file; another file, and a new one, all of them write as a whole.
+    // Each changes its own line of one file, and overwrites two more files, one of them new.
     const script =
-      'sed -i "$((1 + $1 * 8))s/.*/by $1/" apart.txt; echo $1 > same.txt; echo $1 > new.txt; git -c user.name=A -c user.email=a@b commit -qam $1; sleep 0.3; cat same.txt; ls; git log --format=%s | head -1';
+      'sed -i "$((1 + $1 * 8))s/.*/by $1/" lines.txt; echo $1 > same.txt; echo $1 > new.txt; git -c user.name=A -c user.email=a@b commit -qam $1; sleep 0.3; cat same.txt; ls; git log --format=%s | head -1';
     const runs = await Promise.all(
       Array.from({ length: SANDBOXES }, (_, i) =>
         machine.ags(['exec', '--name', `run${i}`, '--', 'sh', '-c', script, 'sh', String(i)]),
       ),
     );
     expect(runs.map(({ code, stdout }) => ({ code, stdout }))).toEqual(
-      runs.map((_, i) => ({ code: 0, stdout: `${i}\nREADME.md\napart.txt\nnew.txt\nsame.txt\n${i}\n` })),
+      runs.map((_, i) => ({ code: 0, stdout: `${i}\nREADME.md\nlines.txt\nnew.txt\nsame.txt\n${i}\n` })),
     );
     expect(machine.git('status', '--short')).toBe('');
     const tasks = machine.tasks().toSorted();
@@ -44,7 +44,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const lines = [...LINES];
 
     expect(await look(machine, first)).toEqual([
-      'modified apart.txt none',
+      'modified lines.txt none',
       'modified same.txt none',
       'new new.txt none',
     ]);
@@ -52,7 +52,7 @@ describe.each(USUAL)('as %s', (caller) => {
     lines[numberOf(first) * 8] = `by ${numberOf(first)}`;
     for (const task of others) {
       expect(await look(machine, task)).toEqual([
-        'modified apart.txt merges',
+        'modified lines.txt merges',
         'modified new.txt conflicts',
         'modified same.txt conflicts',
       ]);
@@ -61,7 +61,7 @@ describe.each(USUAL)('as %s', (caller) => {
         stderr: expect.stringContaining('1 taken, 0 thrown away, 2 left.') as string,
       });
       lines[numberOf(task) * 8] = `by ${numberOf(task)}`;
-      expect([machine.read('apart.txt'), machine.read('same.txt'), machine.read('new.txt')]).toEqual([
+      expect([machine.read('lines.txt'), machine.read('same.txt'), machine.read('new.txt')]).toEqual([
         `${lines.join('\n')}\n`,
         winner,
         winner,
@@ -72,14 +72,14 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(await leftovers(machine)).toEqual([]);
   }, 120_000);
 
-  test('three reviews of one task: one works, the others are told so', async () => {
+  test('of three reviews of one task, one works and the others say that the task is busy', async () => {
     using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'for f in f*.txt; do echo new > $f; done']);
     const runs = await Promise.all([1, 2, 3].map(() => machine.ags(['review', '@', '--accept-all'])));
     const done = runs.filter((run) => run.code === 0);
     expect(done.length).toBeGreaterThanOrEqual(1);
     for (const run of runs.filter((one) => one.code !== 0)) {
-      // Too early, or so late that the task was gone.
+      // While another review works on the task, or after it removed the task.
       expect(run.stderr).toMatch(/Another ags command is working on|has no tasks|no task/i);
       expect([3, 7]).toContain(run.code);
     }
@@ -90,7 +90,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('a review that waits for an answer keeps the task to itself, and what is answered then is done', async () => {
+  test('a review that waits for an answer blocks other commands on the task, and carries out the answer', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'old\n', 'b.txt': 'old\n' } });
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo new > a.txt; echo new > b.txt']);
     const [task = ''] = machine.tasks();

@@ -1,10 +1,10 @@
-// test/e2e/attach.full.test.ts: a person sits down at the terminal of an agent, leaves it running, and comes back.
+// test/e2e/attach.full.test.ts: a user attaches to the terminal of an agent, detaches while it runs, and attaches again.
 import { describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
 import { openScreen } from './screen.ts';
 
-/** Switches everything on that a program on a terminal may want, and off nothing. */
+/** A program that switches on every terminal mode and switches none off. */
 const GREEDY = String.raw`
 printf '\033[?1049h\033[?25l\033[?1h\033=\033[?7l\033[?1002h\033[?1006h\033[?2004h\033[3;9r\033[1;1H'
 printf '\033[7mReady for you.\n'
@@ -22,7 +22,7 @@ while :; do read -r line; done
 `;
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('whoever leaves has their own terminal as it was, and finds all of it again', async () => {
+  test('detaching restores the user’s terminal, and attaching again restores the agent’s', async () => {
     using machine = createAgentMachine(caller, { 'greedy.sh': GREEDY });
     using screen = await openScreen(machine);
     expect(await screen.run('ags start first "Wait." --agent "sh greedy.sh" -i')).toMatchObject({ code: 0 });
@@ -51,10 +51,10 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('show', 'ags/first:said.txt')).toBe('You said hello.\n');
   });
 
-  test('A121: nothing at a terminal inside reaches the clipboard, by any of the ways to sit at it', async () => {
+  test('A121: no program on a terminal inside reaches the clipboard, with any command that attaches to it', async () => {
     using machine = createAgentMachine(caller, { 'thief.sh': `${THIEF}\nread -r line\n`, 'once.sh': THIEF });
     using screen = await openScreen(machine);
-    // The terminal itself would take it.
+    // The user's terminal itself supports the clipboard.
     expect(await screen.run('sh once.sh')).toMatchObject({ code: 0 });
     expect(screen.clipboard()).toBe('taken\n');
     screen.emptyClipboard();
@@ -76,7 +76,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(screen.clipboard()).toBe('');
   });
 
-  test('a program at its terminal is hung up when the task is stopped, and can put its things in order', async () => {
+  test('a program on the terminal gets SIGHUP when the task is stopped, and can clean up', async () => {
     using machine = createAgentMachine(caller, { 'tidy.sh': TIDY });
     expect(
       await machine.ags(['start', 'first', 'Wait.', '--agent', 'sh tidy.sh', '--interactive', '--detach']),

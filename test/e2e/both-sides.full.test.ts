@@ -1,23 +1,23 @@
-// test/e2e/both-sides.full.test.ts: the user goes on working while a sandbox runs and while its changes are looked at.
-// Whatever they do, no file of theirs is overwritten unseen.
+// test/e2e/both-sides.full.test.ts: the user keeps working while a sandbox runs and while its changes are reviewed.
+// No edit of the user is overwritten unseen.
 import { existsSync, lchownSync, lstatSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createMachine, type Machine, USUAL } from '../harness.ts';
 import { openScreen } from './screen.ts';
 
-/** Unlike in every file, or one would be taken for another under a new name. */
+/** Differs in every file, because similar files count as renames. */
 const text = (name: string): string =>
   Array.from({ length: 20 }, (_, i) => `line ${i + 1}\n${name.repeat(3)} ${i}\n`).join('');
 const edit = (before: string, line: number, to: string): string => before.replace(`line ${line}\n`, `${to}\n`);
 
-/** Changes nothing else: even a new owner counts as a change of a file. */
+/** Gives files to the machine's user; call it only for files that the test changes, because a new owner is a change. */
 function own(machine: Machine, ...names: string[]): void {
   if (process.getuid?.() === 0)
     for (const name of names) lchownSync(join(machine.project, name), machine.uid, machine.uid);
 }
 
-/** As an editor saves: a new file takes the old one's name. */
+/** Saves like an editor: writes a new file and renames it. */
 function save(machine: Machine, name: string, content: string): void {
   const at = join(machine.project, name);
   writeFileSync(`${at}.tmp`, content);
@@ -25,7 +25,7 @@ function save(machine: Machine, name: string, content: string): void {
   renameSync(`${at}.tmp`, at);
 }
 
-/** A sandbox that has started, changes the files when it is told to, and ends. */
+/** Starts a sandbox, does `work` outside, then lets the sandbox run its script. */
 async function meanwhile(machine: Machine, script: string, work: () => void): Promise<void> {
   const child = machine.start([
     'exec',
@@ -38,7 +38,7 @@ async function meanwhile(machine: Machine, script: string, work: () => void): Pr
   ]);
   const ended = new Promise((resolve) => child.on('close', resolve));
   await new Promise((resolve) => child.stdout?.once('data', resolve));
-  // A file system's clock may lag behind by a tick.
+  // The clock of the file system may lag by a tick.
   await new Promise((resolve) => setTimeout(resolve, 20));
   work();
   child.stdin?.end('go\n');
@@ -50,7 +50,7 @@ interface Seen {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('edited, replaced, deleted and new files on both sides: merged where that is clean, else a conflict', async () => {
+  test('edited, replaced, deleted and new files on both sides are merged if that is clean, else a conflict', async () => {
     const names = [
       'merged.txt',
       'clash.txt',
@@ -117,7 +117,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([machine.has('user-deletes.txt'), machine.has('both-delete.txt')]).toEqual([false, false]);
   });
 
-  test('a branch that is switched outside while the sandbox runs', async () => {
+  test('a branch switched outside while the sandbox runs is kept', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': text('a.txt'), 'b.txt': text('b.txt') } });
     machine.git('switch', '-q', '-c', 'other');
     machine.write('a.txt', edit(text('a.txt'), 2, 'other branch'));
@@ -135,7 +135,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.read('branch.txt')).toBe('main\n');
   });
 
-  test('a file that moves on between the question and the answer is left alone', async () => {
+  test('a file that the user changes between the question and the answer is left alone', async () => {
     using machine = createMachine(caller, {
       files: { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n', 'd/e.txt': 'e\n' },
     });

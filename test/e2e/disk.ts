@@ -1,31 +1,31 @@
-// test/e2e/disk.ts: a machine some of whose directories are other file systems: small, full or read-only. They are mounted
-// in a namespace that a process of ours holds, so the real machine has no mount more than before, whatever happens.
+// test/e2e/disk.ts: a machine with small, full or read-only file systems at some directories. They are mounted in the
+// namespace of a process, so the real machine never gets a mount.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { AGS, asMember, type Machine, type Result } from '../harness.ts';
 
 export interface Disk extends Disposable {
-  /** The process whose mounts they are. */
+  /** The process in the mount namespace. */
   readonly pid: number;
-  /** What runs a program among the mounts, in the project. */
+  /** The command line that runs a program with these mounts, in the project. */
   enter(argv: readonly string[]): [string, ...string[]];
-  /** As root, among the mounts. */
+  /** Runs a script as root with these mounts. */
   sh(script: string): string;
   ags(...args: string[]): Promise<Result>;
   with(env: Record<string, string>, ...args: string[]): Promise<Result>;
 }
 
-/** It ends with the test, also with one that is killed. */
-const HELD = ['--pdeathsig', 'KILL', 'unshare', '-m', '--propagation', 'private', 'sh', '-c'];
+/** The process ends with the test, even with a killed one. */
+const NAMESPACE = ['--pdeathsig', 'KILL', 'unshare', '-m', '--propagation', 'private', 'sh', '-c'];
 
 /** Only root can mount. */
 export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
-  const holder = spawn('setpriv', [...HELD, `set -e; ${setup}; echo ready; exec sleep infinity`], {
+  const owner = spawn('setpriv', [...NAMESPACE, `set -e; ${setup}; echo ready; exec sleep infinity`], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(holder.stdout, 'data');
-  const { pid } = holder;
-  if (pid === undefined) throw new Error('no process holds the disk');
+  await once(owner.stdout, 'data');
+  const { pid } = owner;
+  if (pid === undefined) throw new Error('the process with the mounts did not start');
   const enter = (argv: readonly string[]): [string, ...string[]] => [
     'nsenter',
     '-m',
@@ -60,6 +60,6 @@ export async function openDisk(machine: Machine, setup: string): Promise<Disk> {
     },
     ags: (...args) => run({}, args),
     with: (env, ...args) => run(env, args),
-    [Symbol.dispose]: () => void holder.kill('SIGKILL'),
+    [Symbol.dispose]: () => void owner.kill('SIGKILL'),
   };
 }

@@ -1,4 +1,4 @@
-// test/e2e/disks.full.test.ts: read-only and full disks. A clear sentence, nothing lost, nothing half-written.
+// test/e2e/disks.full.test.ts: read-only and full disks: a clear message, nothing lost, nothing half-written.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const CHANGES = 'echo new > new.txt; echo x > src/a.txt; rm README.md';
 
 // Only root can mount.
 describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
-  test('a project that may not be written can be worked on; what is taken later is not lost', async () => {
+  test('a sandbox works over a read-only project; changes that cannot be accepted are kept', async () => {
     using machine = prepare(caller);
     {
       using disk = await openDisk(machine, readOnly(machine.project));
@@ -45,7 +45,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('a state directory that may not be written is said in one sentence', async () => {
+  test('a read-only state directory is reported with a fix', async () => {
     using machine = prepare(caller);
     await machine.ags(['exec', '--', 'true']);
     using disk = await openDisk(machine, readOnly(machine.home));
@@ -56,13 +56,13 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
       stdout: '',
       stderr: `ags: ags cannot write to ${machine.stateDir}: the file system is read-only.\n     Choose another directory: set XDG_STATE_HOME\n`,
     });
-    // With the state elsewhere, what only saves time may stay unwritten.
+    // With the state elsewhere, read-only caches do not matter.
     expect(disk.sh(`mount -t tmpfs -o mode=1777 tmpfs /mnt; ls -A /mnt`)).toBe('');
     const elsewhere = await disk.with({ XDG_STATE_HOME: '/mnt/state' }, 'exec', '--', 'echo', 'works');
     expect(elsewhere).toEqual({ code: 0, signal: null, stdout: 'works\n', stderr: '' });
   });
 
-  test('a disk that is full before the start is said in one sentence, and nothing is left of the attempt', async () => {
+  test('a disk that is full before the start is reported, and nothing is left behind', async () => {
     using machine = prepare(caller);
     using disk = await openDisk(machine, `${small(machine, machine.stateDir, '2m')}`);
     expect(await disk.ags('exec', '--', 'true')).toMatchObject({ code: 0 });
@@ -76,7 +76,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     expect(await disk.ags('exec', '--', 'true')).toMatchObject({ code: 0 });
   });
 
-  test('a disk that fills up during the run: the command sees it, its exit code and its changes are kept', async () => {
+  test('a disk that fills during the run fails the command, whose exit code and changes are kept', async () => {
     using machine = prepare(caller);
     using disk = await openDisk(machine, small(machine, machine.stateDir, '8m'));
     const run = await disk.ags('exec', '--', 'sh', '-c', `${CHANGES}; cat /dev/zero > big.bin; exit 5`);
@@ -95,7 +95,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     expect(machine.git('status', '--short')).toBe(' D README.md\n M src/a.txt\n?? new.txt\n');
   });
 
-  test('a state disk that is full during the review: nothing is taken, and it works once there is room', async () => {
+  test('with a full state disk a review takes nothing, and works once there is room', async () => {
     using machine = prepare(caller);
     using disk = await openDisk(machine, small(machine, machine.stateDir, '8m'));
     await disk.ags('exec', '--', 'sh', '-c', CHANGES);
@@ -116,7 +116,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     expect(disk.sh(`ls ${machine.stateDir}/tasks`)).toBe('');
   });
 
-  test('a project whose disk is full: each file is its old or its new self, and the rest is taken later', async () => {
+  test('with a full project disk each file is old or new, and the rest can be accepted later', async () => {
     using machine = prepare(caller);
     using disk = await openDisk(machine, small(machine, machine.project, '4m'));
     await disk.ags('exec', '--', 'sh', '-c', `${CHANGES}; seq 1 100000 > large.txt`);
@@ -131,7 +131,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(join(machine.stateDir, 'tasks'))).toEqual([]);
   });
 
-  test('no room for the snapshot of an agent: said in a sentence, nothing half-made is left, and it goes on once there is room', async () => {
+  test('without room for the snapshot of an agent, ags says so, leaves nothing behind, and starts once there is room', async () => {
     using machine = prepare(caller);
     commitLarge(machine);
     using disk = await openDisk(machine, small(machine, machine.stateDir, '8m'));
@@ -144,7 +144,7 @@ describe.runIf(IS_ROOT).each(CALLERS)('as %s', (caller) => {
     expect(machine.git('show', 'ags/full:a.txt')).toBe('1\n');
   });
 
-  test('a disk that an agent fills: what fits is kept, and comes out once there is room', async () => {
+  test('when an agent fills the disk, the changes that fit are kept, and are brought out once there is room', async () => {
     using machine = prepare(caller);
     using disk = await openDisk(machine, small(machine, machine.stateDir, '12m'));
     const run = await disk.ags(

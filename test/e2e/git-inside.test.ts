@@ -1,4 +1,4 @@
-// test/e2e/git-inside.test.ts: inside a sandbox git works as outside, quickly, and the user's own repository never notices.
+// test/e2e/git-inside.test.ts: git works inside a sandbox as outside, as fast, and never changes the user's repository.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -73,7 +73,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('what was committed inside is offered as changes of the files', async () => {
+  test('commits made inside are offered as file changes', async () => {
     using machine = repository(caller);
     await machine.ags([
       'exec',
@@ -92,7 +92,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('log', '--format=%s')).toBe('second\nfirst\n');
   });
 
-  test('a directory cannot be renamed in one step: git says why, mv does it all the same', async () => {
+  test('git mv cannot rename a directory and says why; mv works', async () => {
     using machine = repository(caller);
     const run = await machine.ags([
       'exec',
@@ -107,7 +107,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'lib']);
   });
 
-  test('another branch that is checked out inside shows as its differences', async () => {
+  test('a branch checked out inside appears as its differences', async () => {
     using machine = repository(caller);
     await machine.ags(['exec', '--', 'git', 'checkout', '-q', 'side']);
     const { changes } = JSON.parse((await machine.ags(['review', '--json'])).stdout) as {
@@ -122,13 +122,13 @@ describe.each(CALLERS)('as %s', (caller) => {
     mkdirSync(join(machine.project, 'many'));
     for (let i = 0; i < files; i++)
       writeFileSync(join(machine.project, 'many', `${i}.txt`), `${i} `.padEnd(bytes, 'x'));
-    // As old as any file one works on: what was changed in the very second of the last look is read again by any git.
+    // Git rereads any file changed in the second of its last index update, so the files get an old time.
     for (let i = 0; i < files; i++) utimesSync(join(machine.project, 'many', `${i}.txt`), 1_600_000_000, 1_600_000_000);
     giveTo(machine.project, machine.uid);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     machine.git('add', '-A');
     machine.git('commit', '-q', '-m', 'many');
-    // A shell's account of what was read has that of its children in it.
+    // rchar of a shell includes the bytes that its children read.
     const read = 'git status --short; sed -n "s/rchar: //p" /proc/$$/io';
     const run = await machine.ags(['exec', '--', 'sh', '-c', `${read}; find many -type f -exec touch {} +; ${read}`]);
     expect(run).toMatchObject({ code: 0 });
@@ -159,7 +159,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 describe.each(CALLERS)('repositories within the project, as %s', (caller) => {
   const TOKEN = 'CANARY-in-an-address';
 
-  /** With a submodule of its own, and a branch that is called "config" in both. */
+  /** Adds a repository with a submodule, and a branch named "config" in both. */
   function addNested(machine: Machine): void {
     const git = (...args: string[]): string =>
       machine.git('-c', 'protocol.file.allow=always', '-c', 'user.name=D', '-c', 'user.email=d@e', ...args);
@@ -175,7 +175,7 @@ describe.each(CALLERS)('repositories within the project, as %s', (caller) => {
       git('-C', name, 'config', 'remote.origin.url', `https://user:${TOKEN}@example.test/x.git`);
   }
 
-  test('their settings are not seen, and git works in them all the same', async () => {
+  test('their settings are hidden, and git works in them', async () => {
     using machine = repository(caller);
     addNested(machine);
     const run = await machine.ags([
@@ -190,7 +190,7 @@ describe.each(CALLERS)('repositories within the project, as %s', (caller) => {
     expect(shown.stdout).toBe('./nested/.git/config\n');
   });
 
-  test('nor are those of a .git that git takes for none', async () => {
+  test('the settings of a broken .git are hidden too', async () => {
     using machine = repository(caller);
     machine.git('config', 'remote.origin.url', `https://user:${TOKEN}@example.test/x.git`);
     rmSync(join(machine.project, '.git/HEAD'));
@@ -199,7 +199,7 @@ describe.each(CALLERS)('repositories within the project, as %s', (caller) => {
   });
 });
 
-/** main has two commits, side one more. */
+/** A repository with two commits on main, and one of its own on side. */
 function repository(caller: Machine['caller']): Machine {
   const machine = createMachine(caller, { files: { 'src/a.txt': 'one\ntwo\nthree\n', 'src/b.txt': 'b\n' } });
   machine.git('switch', '-q', '-c', 'side');
@@ -212,7 +212,7 @@ function repository(caller: Machine['caller']): Machine {
   return machine;
 }
 
-/** Content, mode and times of everything but the time of the last look. */
+/** Content, mode, owner and times of every file, without the access time. */
 function fingerprint(root: string): Record<string, string> {
   const paths = execFileSync('find', [root, '-print0'], { encoding: 'utf8' })
     .split('\0')

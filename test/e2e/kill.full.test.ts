@@ -1,17 +1,16 @@
-// test/e2e/kill.full.test.ts: kill -9 at any moment. No process and no mount stays, every file of the project is its old or its
-// new self, no change is lost, and the next command works.
+// test/e2e/kill.full.test.ts: kill -9 at any moment. No process or mount stays, every file of the project is either old or new,
+// no change is lost, and the next command works.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine } from '../harness.ts';
-import { leftovers, sandboxProcesses, signalAgs } from './leftovers.ts';
+import { killed, leftovers, sandboxProcesses, signalAgs } from './leftovers.ts';
 import { openScreen } from './screen.ts';
 
 const ROUNDS = 16;
 const FILES = Array.from({ length: 40 }, (_, i) => `f${i}.txt`);
 
-/** The moments of a command that takes `wholeMs`, from the first to a little after the last, the early ones closer together. */
+/** Delays from the start of a command to a little after its end at `wholeMs`, the early ones closer together. */
 const moments = (rounds: number, wholeMs: number): number[] =>
   Array.from({ length: rounds }, (_, i) => (i / rounds) ** 1.3 * wholeMs * 1.1);
 
@@ -21,32 +20,20 @@ async function howLong(work: () => Promise<unknown>): Promise<number> {
   return Date.now() - begun;
 }
 
-/** On a machine that is busy now and then, the shortest of some is nearest to the truth: a moment after the end is none. */
+/** The shortest of three durations, because on a busy machine the others put too many kills after the end. */
 async function atLeast(work: () => Promise<unknown>): Promise<number> {
   return Math.min(await howLong(work), await howLong(work), await howLong(work));
 }
 
-/** Starts it, kills it after a while, and waits until it is dead. */
-async function killed(machine: Machine, args: readonly string[], afterMs: number): Promise<boolean> {
-  const child = machine.start(args);
-  const ended = new Promise<boolean>((resolve) => child.on('exit', (_code, signal) => resolve(signal === 'SIGKILL')));
-  child.stdout?.resume();
-  child.stderr?.resume();
-  child.stdin?.end();
-  await Promise.race([sleep(afterMs), ended]);
-  child.kill('SIGKILL');
-  return ended;
-}
-
-/** Without those on their way in or out, which `ags cleanup` removes: they have a dot before their name. */
+/** Tasks without those half made or half removed, which start with a dot and which `ags cleanup` removes. */
 const whole = (machine: Machine): string[] => machine.tasks().filter((name) => !name.startsWith('.'));
 
-function strayFiles(machine: Machine): string[] {
+function orphanFiles(machine: Machine): string[] {
   return readdirSync(machine.project).filter((name) => name.startsWith('.ags-tmp-'));
 }
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('while a sandbox starts, runs and is cleared away', async () => {
+  test('while a sandbox starts, runs and is removed', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--', 'true']);
     const wholeMs = await atLeast(() => machine.ags(['exec', '--', 'true']));
@@ -67,7 +54,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(readdirSync(machine.stateDir).toSorted()).toEqual(['tasks', 'whiteout']);
   }, 180_000);
 
-  test('while changes are taken out of a sandbox', async () => {
+  test('while changes are copied out of a sandbox', async () => {
     using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
     const change = ['exec', '--name', 'work', '--', 'sh', '-c', 'for f in f*.txt; do echo new > $f; done'];
     const runMs = await howLong(() => machine.ags(['exec', '--', 'true']));
@@ -81,7 +68,7 @@ describe.each(CALLERS)('as %s', (caller) => {
         const { changes } = JSON.parse((await machine.ags(['review', task, '--json'])).stdout) as {
           changes: unknown[];
         };
-        // Killed before the command had ended, or after: what it has done by then is there.
+        // The kill came before or after the end of the command, so any number of changes may exist.
         expect(changes.length).toBeLessThanOrEqual(FILES.length);
         await machine.ags(['review', task, '--discard-all']);
       }
@@ -91,7 +78,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   }, 120_000);
 
-  test('while changes are put into the project: each file is old or new, and the rest is taken the next time', async () => {
+  test('while changes are applied to the project: each file is old or new, and the next review takes the rest', async () => {
     using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
     const many = 'for f in f*.txt; do echo new > $f; done; for i in $(seq 1 60); do echo made > made$i.txt; done';
     expect((await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', many])).code).toBe(0);
@@ -105,7 +92,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     }
     if (whole(machine).length > 0) {
       const last = await machine.ags(['review', '--accept-all']);
-      // Killed when everything was taken and only the task was left to be removed: that, and nothing else, is no task to review.
+      // Only a task whose changes were all applied before the kill has nothing left to review.
       if (last.code !== 0)
         expect(last).toMatchObject({
           code: 3,
@@ -115,18 +102,18 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await machine.ags(['cleanup', '--yes'])).toMatchObject({ code: 0 });
     expect(rounds).toBeGreaterThan(3);
     expect(machine.tasks()).toEqual([]);
-    expect(strayFiles(machine)).toEqual([]);
+    expect(orphanFiles(machine)).toEqual([]);
     expect(FILES.map((name) => machine.read(name))).toEqual(FILES.map(() => 'new\n'));
     expect(readdirSync(machine.project).filter((name) => name.startsWith('made')).length).toBe(60);
     expect(await leftovers(machine)).toEqual([]);
   }, 120_000);
 
-  test('while a review takes the changes out and shows them: the next one shows the same', async () => {
+  test('while a review collects and shows the changes: the next one shows the same', async () => {
     using machine = createMachine(caller, { files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])) });
     const script = 'for f in f*.txt; do echo new > $f; done';
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', script]);
     const [id = ''] = machine.tasks();
-    // As it was when the sandbox had just ended.
+    // Restores the state right after the end of the sandbox.
     const forget = (): void => {
       for (const name of ['capture.json', 'changes.json', 'staging.git'])
         rmSync(join(machine.stateDir, 'tasks', id, name), { recursive: true, force: true });
@@ -152,7 +139,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   }, 120_000);
 
-  test('while a review waits for an answer: nothing is decided, and the next one asks the same', async () => {
+  test('while a review waits for an answer: no answer is applied, and the next one asks the same', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'old\n', 'b.txt': 'old\n' } });
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo new > a.txt; echo new > b.txt']);
     using screen = await openScreen(machine);
@@ -173,7 +160,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect([machine.read('a.txt'), machine.read('b.txt'), machine.tasks()]).toEqual(['new\n', 'new\n', []]);
   });
 
-  test('when bubblewrap itself is killed, the sandbox ends and ags says so by its exit code', async () => {
+  test('when bubblewrap itself is killed, the sandbox ends and ags exits with 137', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--', 'true']);
     for (const which of [0, 1]) {
@@ -184,7 +171,7 @@ describe.each(CALLERS)('as %s', (caller) => {
         .map((one) => Number.parseInt(one, 10))
         .toSorted((a, b) => a - b);
       const ended = new Promise((resolve) => child.on('exit', (code) => resolve(code)));
-      // The outer one watches; the inner one is the first process of the sandbox.
+      // The outer process watches the inner one, the first process of the sandbox.
       expect(bwraps).toHaveLength(2);
       process.kill(bwraps[which] ?? process.pid, 'SIGKILL');
       expect(await ended).toBe(137);

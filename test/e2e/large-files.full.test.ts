@@ -1,5 +1,5 @@
-// test/e2e/large-files.full.test.ts: large files of the user are compared with what a sandbox left without being held in memory,
-// and what happened to one that is very large is shown all the same.
+// test/e2e/large-files.full.test.ts: large files of the user are compared with the sandbox's without being read into memory,
+// and changes of very large ones are shown as usual.
 import { chownSync, lstatSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -19,7 +19,7 @@ interface Listed {
   }[];
 }
 
-/** Sparse, so that it costs no room; each has another last byte, so that none is taken for another. */
+/** Makes a sparse file that needs no disk space; it ends with its name, so that no two have the same content. */
 function makeLarge(machine: Machine, name: string, bytes: number): void {
   const at = join(machine.project, name);
   writeFileSync(at, '');
@@ -28,7 +28,7 @@ function makeLarge(machine: Machine, name: string, bytes: number): void {
   if (machine.uid !== process.getuid?.()) chownSync(at, machine.uid, machine.uid);
 }
 
-/** What `ags review --json` says, and how much memory it took at most. */
+/** The output of `ags review --json` and its peak memory. */
 async function look(machine: Machine): Promise<{ changes: Listed['changes']; memoryMb: number }> {
   const measure = join(machine.root, 'measure.cjs');
   const file = join(machine.home, 'memory');
@@ -43,7 +43,7 @@ async function look(machine: Machine): Promise<{ changes: Listed['changes']; mem
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('many large files that were deleted are shown, with no more memory than one would take', async () => {
+  test('many deleted large files are shown with no more memory than one', async () => {
     using machine = createMachine(caller);
     const names = Array.from({ length: 20 }, (_, i) => `${String.fromCharCode(97 + i)}.bin`);
     for (const name of names) makeLarge(machine, name, 15 * MB);
@@ -55,7 +55,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(memoryMb).toBeLessThan(MEMORY_MB);
   }, 120_000);
 
-  test('a very large file that was deleted, moved or made executable is shown as that, and taken', async () => {
+  test('a very large file that was deleted, moved or made executable is shown as such, and accepted', async () => {
     using machine = createMachine(caller);
     makeLarge(machine, 'gone.bin', 300 * MB);
     for (const name of ['moved.bin', 'run.bin']) makeLarge(machine, name, 20 * MB);

@@ -1,10 +1,10 @@
-// test/e2e/leftovers.ts: what a sandbox may have left on this machine when it should be gone: processes and mounts.
+// test/e2e/leftovers.ts: finds and ends what a sandbox left on this machine: processes and mounts.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, type Machine } from '../harness.ts';
 
-/** Gives what is dying a moment, then says what is still there. */
+/** Waits until no process and no mount of this machine's sandboxes is left; returns those left at the timeout. */
 export async function leftovers(machine: Machine, withinMs = 30_000): Promise<string[]> {
   const end = Date.now() + withinMs;
   for (;;) {
@@ -14,7 +14,7 @@ export async function leftovers(machine: Machine, withinMs = 30_000): Promise<st
   }
 }
 
-/** Launchers, bwrap and the programs inside, of every sandbox over this machine's files. */
+/** Launchers, bwrap and programs inside, of every sandbox over this machine's files. */
 export function sandboxProcesses(machine: Machine): string[] {
   const here = link('/proc/self/ns/mnt');
   return readdirSync('/proc')
@@ -31,6 +31,24 @@ export function sandboxProcesses(machine: Machine): string[] {
     });
 }
 
+/** Kills ags `afterMs` after it started or, if given, after `begun` holds; false if it had ended before. */
+export async function killed(
+  machine: Machine,
+  args: readonly string[],
+  afterMs: number,
+  begun: () => boolean = () => true,
+): Promise<boolean> {
+  const child = machine.start(args);
+  const ended = new Promise<boolean>((resolve) => child.on('exit', (_code, signal) => resolve(signal === 'SIGKILL')));
+  child.stdout?.resume();
+  child.stderr?.resume();
+  child.stdin?.end();
+  while (child.exitCode === null && !begun()) await sleep(1);
+  await Promise.race([sleep(afterMs), ended]);
+  child.kill('SIGKILL');
+  return ended;
+}
+
 /** Sends a signal to the `ags` that runs on this machine. */
 export function signalAgs(machine: Machine, signal: string): void {
   const running = readdirSync('/proc').filter(
@@ -43,7 +61,7 @@ export function signalAgs(machine: Machine, signal: string): void {
   for (const pid of running) process.kill(Number(pid), `SIG${signal}`);
 }
 
-/** By the last part of its name: where /tmp is a file system of its own, what is mounted is named from there. */
+/** Matches the last part of the path, because mountinfo names sources from the root of their file system, which /tmp may be. */
 function mounts(pid: string, machine: Machine): string[] {
   return read(`/proc/${pid}/mountinfo`)
     .split('\n')
@@ -54,7 +72,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch {
-    // It has ended, or is another user's.
+    // The process has ended, or belongs to another user.
     return '';
   }
 }

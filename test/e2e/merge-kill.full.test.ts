@@ -1,36 +1,21 @@
-// test/e2e/merge-kill.full.test.ts: ags is killed at any moment of a merge or its undoing. The next command finds the repository as it was
-// before or as it is afterwards, with its files, its index and its branch in agreement.
+// test/e2e/merge-kill.full.test.ts: ags is killed at any moment of a merge or an undo. The next command finds the repository in the state
+// before or after, with its files, its index and its branch in agreement.
 import { existsSync, readdirSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask } from '../agent-run/agent-task.ts';
 import { createMachine, type Machine, USUAL } from '../harness.ts';
+import { killed } from './leftovers.ts';
 
 const FILES = Array.from({ length: 40 }, (_, i) => `f${String(i).padStart(2, '0')}.txt`);
 const ROUNDS = 20;
-
-/** Kills it `afterMs` after it was started, or after the first thing that it writes down. */
-async function killed(machine: Machine, args: readonly string[], since: Since, afterMs: number): Promise<boolean> {
-  const child = machine.start(args);
-  const ended = new Promise<boolean>((resolve) => child.on('exit', (_code, signal) => resolve(signal === 'SIGKILL')));
-  child.stdout?.resume();
-  child.stderr?.resume();
-  child.stdin?.end();
-  if (since === 'pending') while (child.exitCode === null && !isPending(machine)) await sleep(1);
-  await Promise.race([sleep(afterMs), ended]);
-  child.kill('SIGKILL');
-  return ended;
-}
-
-type Since = 'start' | 'pending';
 
 function isPending(machine: Machine): boolean {
   const merges = join(machine.stateDir, 'merges');
   return readdirSync(merges).some((name) => existsSync(join(merges, name, 'pending.json')));
 }
 
-/** Everything that must agree, as one word: before, after, or what is wrong. */
+/** 'before' or 'after' if branch, files and index agree, else a description. */
 function stateOf(machine: Machine, base: string): string {
   const tip = machine.git('rev-parse', 'refs/heads/main').trim();
   const status = machine.git('status', '--porcelain');
@@ -44,7 +29,7 @@ function stateOf(machine: Machine, base: string): string {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('A158: a merge and an undo that are killed are done or not done', async () => {
+  test('A158: a killed merge or undo is done completely or not at all', async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: Object.fromEntries(FILES.map((name) => [name, 'old\n'])),
@@ -58,10 +43,10 @@ describe.each(USUAL)('as %s', (caller) => {
     const seen = { hits: 0, before: 0, after: 0, cutOff: 0 };
     let state = 'after';
     for (let round = 0; round < ROUNDS; round++) {
-      // Around the moments that matter, and at any: while what is no longer needed is cleared away, for one.
-      const since = round % 2 === 0 ? 'pending' : 'start';
-      const afterMs = since === 'pending' ? (round * 7) % 40 : 150 + 25 * round;
-      if (await killed(machine, state === 'before' ? ['merge', task.id] : ['undo'], since, afterMs)) seen.hits++;
+      // Alternates between moments around the merge itself and any other, for example during its cleanup.
+      const [afterMs, begun] =
+        round % 2 === 0 ? [(round * 7) % 40, (): boolean => isPending(machine)] : [150 + 25 * round, undefined];
+      if (await killed(machine, state === 'before' ? ['merge', task.id] : ['undo'], afterMs, begun)) seen.hits++;
       if (isPending(machine)) seen.cutOff++;
       const listed = await machine.ags(['list']);
       expect(listed.code, listed.stderr).toBe(0);

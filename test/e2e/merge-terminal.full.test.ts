@@ -8,7 +8,7 @@ import { createMachine, giveTo, USUAL } from '../harness.ts';
 import { openScreen } from './screen.ts';
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('A90: it asks first, no is no, yes is yes, and nothing else is started', async () => {
+  test('A90: it asks first, "no" changes nothing, "yes" merges, and no other program is started', async () => {
     using machine = createMachine(caller);
     const task = await agentTask(machine, 'echo new > new.txt');
     const ran = join(machine.root, 'ran');

@@ -1,11 +1,11 @@
-// test/e2e/odd-projects.full.test.ts: projects that are not the ordinary case work like any other, or are refused in plain words.
+// test/e2e/odd-projects.full.test.ts: unusual projects work like any other, or are refused with the reason.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
 
-/** Git inside sees what git outside sees; one new file and one edit come out and are taken. */
+/** Git shows the same inside as outside, and a new file comes out and is accepted. */
 async function worksAt(machine: Machine, directory: string): Promise<void> {
   const story =
     'git log --oneline -3; git status --short 2> /dev/null; git ls-files; git for-each-ref --format="%(refname)" refs/heads refs/tags; git submodule --quiet foreach --recursive "pwd; git status --short; git log --oneline -1"';
@@ -74,7 +74,7 @@ const STATES: readonly (readonly [string, (machine: Machine) => string | undefin
       try {
         machine.git('rebase', '-q', 'other');
       } catch {
-        // The conflict is what is wanted.
+        // The test needs the conflict.
       }
       machine.git('checkout', '-q', '--ours', '.');
       machine.git('add', '-A');
@@ -139,7 +139,7 @@ const STATES: readonly (readonly [string, (machine: Machine) => string | undefin
     'borrowed objects',
     (machine) => {
       machine.git('clone', '-q', '--shared', machine.project, '../borrower');
-      // Nothing tells it from an archive that names somebody's repository: the user has to say so.
+      // ags cannot tell it from a malicious archive that names another repository, so the user has to allow it.
       mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
       writeFileSync(
         join(machine.home, '.config/ags/config.yaml'),
@@ -230,13 +230,13 @@ const STATES: readonly (readonly [string, (machine: Machine) => string | undefin
 ];
 
 describe.each(USUAL)('as %s', (caller) => {
-  // Root differs in who owns the files, not in what git makes of them.
+  // As root only the ownership of files differs, so a quarter of the states is enough.
   test.each(STATES.filter((_, i) => caller !== 'root' || i % 4 === 0))('%s', async (_name, prepare) => {
     using machine = createMachine(caller);
     await worksAt(machine, prepare(machine) ?? machine.project);
   });
 
-  test('files and directories that may not be read stay so, and do not stand in the way', async () => {
+  test('unreadable files and directories stay unreadable and do not disturb the rest', async () => {
     using machine = createMachine(caller);
     machine.write('closed.txt', 'closed\n');
     machine.write('closed/inner.txt', 'inner\n');
@@ -251,7 +251,7 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
     expect(run.stdout).toBe('one\n');
     expect(run.stderr).toContain('closed.txt: Permission denied');
-    // Root may read it after all, and knows what it replaces.
+    // Root can read the file, and so compare it.
     const review = await machine.ags(['review', '--accept-all']);
     expect(review.stderr).toContain(
       caller === 'root' ? '2 taken, 0 thrown away, 0 left.\n' : '1 taken, 0 thrown away, 1 left.',
@@ -266,7 +266,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.read('closed.txt')).toBe('closed\n');
   });
 
-  test('directories nested hundreds deep', async () => {
+  test('directories nested hundreds deep come out, and deeper ones are refused', async () => {
     using machine = createMachine(caller);
     const deep = Array.from({ length: 150 }, (_, i) => `d${i}`).join('/');
     const run = await machine.ags([
@@ -279,7 +279,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(run.stdout).toBe(`A  ${deep}/file\n`);
     expect(await machine.ags(['review', '--accept-all'])).toMatchObject({ code: 0 });
     expect(machine.read(`${deep}/file`)).toBe('deep\n');
-    // Deeper than any real project: nothing is taken, nothing is lost, and it can be thrown away.
+    // Deeper than any real project: nothing is accepted, nothing is lost, and the task can be removed.
     const run2 = await machine.ags([
       'exec',
       '--name',
@@ -296,7 +296,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('directories that can be no project are refused in plain words', async () => {
+  test('directories that cannot be a project are refused with the reason', async () => {
     using machine = createMachine(caller);
     machine.write('file.txt', 'x\n');
     for (const [directory, words] of [

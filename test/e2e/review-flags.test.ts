@@ -55,9 +55,8 @@ async function list(machine: Machine, ...args: string[]): Promise<Listed> {
 const paths = (listed: Listed): string[] => listed.changes.map((change) => change.path);
 const doc = (run: Result): unknown => JSON.parse(run.stdout);
 
-// What the flags mean does not depend on who asks.
 describe.each(USUAL)('as %s', (caller) => {
-  test('without a terminal nothing is asked and nothing is taken', async () => {
+  test('without a terminal ags asks nothing and takes nothing', async () => {
     using machine = createMachine(caller, { files: FILES });
     const task = await changed(machine, CHANGES);
     const run = await machine.ags(['review']);
@@ -90,7 +89,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('status', '--short')).toBe(' M src/a.txt\n?? "src/n e w.txt"\n');
   });
 
-  test('--accept-all never takes what can run code; --risky takes one by its name', async () => {
+  test('--accept-all takes no file that can run code; --risky takes one by its name', async () => {
     using machine = createMachine(caller, { files: FILES });
     const task = await changed(machine, CHANGES);
     expect(await machine.ags(['review', '--accept', 'package.json'])).toMatchObject({
@@ -123,7 +122,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('--ignored review treats ignored files like the others', async () => {
+  test('--ignored review treats ignored files like all others', async () => {
     using machine = createMachine(caller, { files: FILES });
     await changed(machine, CHANGES);
     expect((await list(machine)).ignored).toEqual({ files: 1, bytes: 4, reviewed: false });
@@ -152,7 +151,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(paths(await list(machine, task))).toHaveLength(5);
   });
 
-  test('ags diff shows the same, all of it, by file, as names, as numbers', async () => {
+  test('ags diff shows the same changes: all, by file, as names, as numbers', async () => {
     using machine = createMachine(caller, { files: FILES });
     const task = await changed(machine, CHANGES);
     const whole = await machine.ags(['diff']);
@@ -177,7 +176,7 @@ describe.each(USUAL)('as %s', (caller) => {
 });
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('every kind of change is named, and taken exactly', async () => {
+  test('every kind of change is named and accepted exactly', async () => {
     using machine = createMachine(caller, {
       files: {
         'modified.txt': 'before\n',
@@ -276,7 +275,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('names of every kind are shown harmless and taken as they are', async () => {
+  test('names of every kind are shown escaped and accepted unchanged', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n' } });
     const names = [
       'with space',
@@ -329,7 +328,7 @@ describe.each(USUAL)('as %s', (caller) => {
     for (const name of rest) expect(readFileSync(join(machine.project, name), 'utf8')).toBe('x');
   });
 
-  test('what can never be taken is named with its reason, and does not stand in the way of the rest', async () => {
+  test('a file that cannot be accepted is named with its reason and does not block the rest', async () => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n' } });
     const task = await changed(
       machine,
@@ -350,7 +349,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'a.txt']);
   });
 
-  test('modes of the user are kept where the change does not say otherwise', async () => {
+  test('the user’s file modes are kept unless the change sets them', async () => {
     using machine = createMachine(caller, { files: { 'private.txt': 'x\n', 'shared.txt': 'x\n' } });
     chmodSync(join(machine.project, 'private.txt'), 0o600);
     chmodSync(join(machine.project, 'shared.txt'), 0o664);

@@ -1,4 +1,4 @@
-// test/e2e/review-terminal.full.test.ts: a person goes through what a sandbox changed, key by key.
+// test/e2e/review-terminal.full.test.ts: a user reviews the changes of a sandbox, key by key.
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ const CHANGES = [
 
 const IGNORED = 'mkdir -p build; echo 1 > build/out.bin; echo 2 > trace.log';
 
-/** A task with changes, without any question yet. */
+/** Makes a task with changes, without a review. */
 async function changed(machine: Machine, script: string): Promise<string> {
   const run = await machine.ags(['exec', '--review', 'later', '--name', 'work', '--', 'sh', '-c', script]);
   expect(run.code).toBe(0);
@@ -42,7 +42,7 @@ async function open(screen: Screen, task: string): Promise<void> {
   await screen.until(PROMPT);
 }
 
-/** Presses keys one by one, each when it is asked for. */
+/** Presses keys one by one, each at its prompt. */
 async function answer(screen: Screen, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const before = screen.text();
@@ -53,7 +53,7 @@ async function answer(screen: Screen, keys: readonly string[]): Promise<void> {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('files are asked about one by one, those that can run code first, and each answer is carried out', async () => {
+  test('asks about files one by one, those that can run code first, and carries out each answer', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);
     const task = await changed(machine, CHANGES);
@@ -94,7 +94,7 @@ describe.each(USUAL)('as %s', (caller) => {
       '.github/workflows/ci.yml': 'on: push\n',
     });
 
-    // Later: only what was left.
+    // A later review asks only about the files that are left.
     await screen.clear();
     await open(screen, task);
     expect(screen.text()).toContain(`${task}: 1 file changed.`);
@@ -105,7 +105,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('Y takes the rest but never what can run code; N leaves and R throws away all that remain', async () => {
+  test('Y takes the rest except files that can run code; N leaves the rest and R throws it away', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);
     const task = await changed(machine, CHANGES);
@@ -133,7 +133,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('q leaves with what was answered so far; Ctrl-C leaves everything as it was', async () => {
+  test('q carries out the answers so far; Ctrl-C changes nothing', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);
     const task = await changed(machine, `sed -i s/two/TWO/ a.txt; echo B > b.txt; echo C > c.txt; ${IGNORED}`);
@@ -145,7 +145,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(cancelled.shown).toContain(`Cancelled: nothing was changed. Resume: ags review ${task}\n`);
     expect(machine.git('status', '--short')).toBe('');
     await screen.clear();
-    // The last question is about the ignored files: there, too, nothing has been written yet.
+    // Nothing is written before the last question, about ignored files, is answered.
     await open(screen, task);
     await answer(screen, ['y', 'y', 'y']);
     await screen.until(/2 files that git ignores/);
@@ -171,7 +171,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await answer(screen, ['r', 'y', 'n']);
     expect(screen.text()).toContain('2 files that git ignores (4): r throw all away, i review each, n not now?');
     await answer(screen, ['i']);
-    // Only they are asked about now; a.txt, b.txt and c.txt have their answers.
+    // The review asks only about them; a.txt, b.txt and c.txt have their answers.
     expect(screen.text()).toMatch(/\[1\/2\] NEW {7}build\/out\.bin {2}\+1\n/);
     await answer(screen, ['y']);
     expect(screen.text()).toMatch(/\[2\/2\] NEW {7}trace\.log {2}\+1\n/);
@@ -207,7 +207,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.has('trace.log')).toBe(false);
   });
 
-  test('a file can be edited before it is taken, and an editor that fails takes nothing', async () => {
+  test('a file can be edited before it is accepted, and if the editor fails nothing is accepted', async () => {
     using machine = createMachine(caller, { files: FILES });
     const editor = join(machine.home, 'edit.sh');
     writeFileSync(editor, 'case "$2" in */fail.txt) exit 1;; esac\nsed -i s/TWO/$1/ "$2"\n');
@@ -232,7 +232,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(changes.map((change) => change.path)).toEqual(['fail.txt']);
   });
 
-  test('an editor that changes nothing takes nothing', async () => {
+  test('if the editor changes nothing, nothing is accepted', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine, { env: { VISUAL: 'true' } });
     const task = await changed(machine, 'echo B > b.txt');
@@ -244,7 +244,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.read('b.txt')).toBe('b\n');
   });
 
-  test('of a merged file the diff shows what is taken; a conflict is taken once its marks are gone', async () => {
+  test('the diff of a merged file shows the result; a conflict can be accepted once its marks are removed', async () => {
     const lines = Array.from({ length: 20 }, (_, i) => `line ${i + 1}\n`).join('');
     using machine = createMachine(caller, { files: { 'clash.txt': lines, 'merge.txt': lines, 'gone.txt': 'gone\n' } });
     const editor = join(machine.home, 'edit.sh');
@@ -265,7 +265,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await answer(screen, ['e']);
     expect(screen.text()).toContain('The text still has conflict markers, so nothing was taken.');
     await answer(screen, ['e']);
-    // There is nothing of the user's to put beside it.
+    // The user has no file to compare it with.
     expect(screen.text()).toContain('\nConflict: n later, r throw away, d diff, q leave, ? more >');
     await answer(screen, ['e']);
     expect(screen.text()).toContain('The two sides cannot be combined into one text.');
@@ -285,7 +285,7 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
   });
 
-  test('a long diff comes a screen at a time, or all at once; every question fits on one line of 80', async () => {
+  test('a long diff is shown a screen at a time or whole; every question fits in 80 columns', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine, { columns: 80, rows: 24, env: { NO_COLOR: '1' } });
     const task = await changed(machine, 'seq 1 100 > long.txt; : > empty.txt; chmod +x a.txt; mv b.txt d.txt');
@@ -303,14 +303,14 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(screen.text()).toMatch(/\n\+20\n[\s\S]*\n\+39\n {2}\.\.\. 61 more lines: .*\nTake it\?.*more >$/);
     await answer(screen, ['D']);
     expect(screen.text()).toMatch(/\n\+1\n[\s\S]*\n\+100\nTake it\?.*more >$/);
-    // An arrow key is no answer, although its name ends in a letter.
+    // An arrow key is no answer, although its escape sequence ends in a letter.
     await answer(screen, ['Up']);
     screen.press('q');
     expect((await screen.ended()).shown).toContain('\n0 taken, 0 thrown away, 4 left.');
     expect(machine.tasks()).toEqual([task]);
   });
 
-  test('when a sandbox on a terminal ends with changes they are asked about at once; its exit code stays', async () => {
+  test('when a sandbox on a terminal ends with changes, the review starts at once and keeps its exit code', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);
     screen.type("ags exec -- sh -c 'echo working; echo A > a.txt; exit 3'\n");
@@ -319,7 +319,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.press('y');
     expect((await screen.ended()).code).toBe(3);
     expect(machine.read('a.txt')).toBe('A\n');
-    // Nothing changed: no question.
+    // Without changes no review starts.
     expect(await screen.run("ags exec -- sh -c 'touch b.txt; echo b > b.txt'")).toEqual({ shown: '', code: 0 });
     expect(machine.tasks()).toEqual([]);
   });

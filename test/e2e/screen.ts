@@ -1,5 +1,5 @@
-// test/e2e/screen.ts: a real terminal in which a person types `ags` commands: a shell of the machine's user in tmux.
-// What is on it is what a user would see, after every escape sequence has had its effect.
+// test/e2e/screen.ts: a real terminal that runs `ags` commands: a shell of the machine's user in tmux.
+// Its text is what a user sees, with escape sequences interpreted.
 // needs: tmux, sandbox
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -8,25 +8,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AGS, type Machine } from '../harness.ts';
 
 export interface Screen extends Disposable {
-  /** Types text as it is, without Enter. */
+  /** Types text, without Enter. */
   type(text: string): void;
-  /** Keys by tmux's names: Enter, C-c, C-z, Escape. */
+  /** Presses keys by tmux's names: Enter, C-c, C-z, Escape. */
   press(...keys: string[]): void;
-  /** All lines so far, those that have scrolled away too, without blank ones at the end. */
+  /** All lines with the scrollback, without blank ones at the end. */
   text(): string;
-  /** Waits until the screen shows it, and returns all lines. */
+  /** Waits until the screen shows the text, and returns all lines. */
   until(wanted: RegExp | string, timeoutMs?: number): Promise<string>;
-  /** Types a line, waits for the next prompt; returns what was shown between and the exit code. */
+  /** Types a line and waits for the next prompt; returns the output and the exit code. */
   run(line: string, timeoutMs?: number): Promise<{ shown: string; code: number }>;
-  /** Waits for the prompt that follows what was started with `type`. */
+  /** Waits for the prompt after a command that was started with `type`. */
   ended(timeoutMs?: number): Promise<{ shown: string; code: number }>;
   resize(columns: number, rows: number): void;
-  /** What programs have switched on and off, by tmux's names. */
+  /** The terminal modes, by tmux's names. */
   modes(): string;
-  /** What programs have put onto the clipboard. */
+  /** The clipboard, as set by programs. */
   clipboard(): string;
   emptyClipboard(): void;
-  /** Empties the screen and what has scrolled away. */
+  /** Empties the screen and the scrollback. */
   clear(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export async function openScreen(
     tries++
   )
     await sleep(10);
-  // Every prompt has its number, so that one that was there before is not taken for the next.
+  // Prompts are numbered, so that an earlier one is not mistaken for the next.
   const profile = join(machine.root, 'profile.sh');
   writeFileSync(profile, `set +H\nunset HISTFILE\nPS1='<$?:\\#> '\nags() { '${process.execPath}' '${AGS}' "$@"; }\n`);
   tmux(
@@ -133,10 +133,10 @@ export async function openScreen(
     emptyClipboard: () => void tmux('delete-buffer'),
     async clear() {
       screen.press('C-l');
-      // What is on the screen goes to what has scrolled away.
+      // Clearing moves the text into the scrollback.
       const shown = (): string => tmux('capture-pane', '-p').trim();
       for (const end = Date.now() + 30_000; !/^<\d+:\d+>$/.test(shown()); await sleep(40))
-        if (Date.now() > end) throw new Error(`the screen is not emptied:\n${shown()}`);
+        if (Date.now() > end) throw new Error(`the screen was not cleared:\n${shown()}`);
       tmux('clear-history');
     },
     [Symbol.dispose]() {

@@ -1,4 +1,4 @@
-// test/e2e/streams.test.ts: streams, exit codes, signals and options of `ags exec`, where no terminal is involved.
+// test/e2e/streams.test.ts: streams, exit codes, signals and options of `ags exec` without a terminal.
 // needs: sandbox
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -17,7 +17,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
   afterAll(() => machine[Symbol.dispose]());
 
-  /** A line of the user's own shell; `ags` is the command. */
+  /** Runs a line in the user's shell, where `ags` is the command. */
   const shell = (line: string): Promise<{ code: number | null; stdout: string; stderr: string }> => {
     const child = spawn('bash', ['-c', `ags() { '${process.execPath}' '${AGS}' "$@"; }; ${line}`], {
       cwd: machine.project,
@@ -44,7 +44,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('stdout and stderr stay apart, and what is written to a file goes to that file', async () => {
+  test('stdout and stderr are separate, and redirections to files work', async () => {
     expect(await shell("ags exec -- sh -c 'echo out; echo err >&2' > $HOME/out.txt; cat $HOME/out.txt")).toEqual({
       code: 0,
       stdout: 'out\n',
@@ -60,7 +60,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ).toEqual({ code: 0, stdout: 'appended\n', stderr: '' });
   });
 
-  test('a reader that stops reading ends the command by SIGPIPE', async () => {
+  test('a command whose reader stops ends by SIGPIPE', async () => {
     expect(await shell('ags exec -- yes | head -1; echo ${PIPESTATUS[0]}')).toEqual({
       code: 0,
       stdout: 'y\n141\n',
@@ -68,7 +68,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('streams can be opened by their names, as scripts do', async () => {
+  test('scripts can open streams as /dev/stdin, /dev/stdout and /dev/stderr', async () => {
     expect(
       await shell(
         "echo in | ags exec -- sh -c 'cat /dev/stdin; echo out > /dev/stdout; echo err > /dev/stderr' 2> >(cat >&2) | cat; wait $!",
@@ -76,7 +76,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ).toEqual({ code: 0, stdout: 'in\nout\n', stderr: 'err\n' });
   });
 
-  test('a command whose input is closed sees the end of it, and one whose streams are closed still runs', async () => {
+  test('a command with empty input sees its end, and one with closed streams still runs', async () => {
     expect(await shell("ags exec -- sh -c 'cat; echo end' < /dev/null")).toMatchObject({ code: 0, stdout: 'end\n' });
     expect(await shell("ags exec -- sh -c 'exit 4' <&- >&- 2>&-")).toMatchObject({ code: 4 });
   });
@@ -96,7 +96,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['KILL', 137],
     ['SEGV', 139],
     ['TERM', 143],
-  ])('a command that dies of SIG%s gives %i', async (signal, code) => {
+  ])('a command killed by SIG%s exits with %i', async (signal, code) => {
     expect(await machine.ags(['exec', '--', 'sh', '-c', `kill -${signal} $$`])).toEqual({
       code,
       signal: null,
@@ -105,7 +105,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('a command that does not exist is 127, one that may not be run 126', async () => {
+  test('a command that does not exist exits with 127, one that is not executable with 126', async () => {
     const missing = await machine.ags(['exec', '--', 'no-such-command']);
     expect(missing).toMatchObject({ code: 127, stdout: '' });
     expect(missing.stderr).toMatch(/no-such-command.*No such file or directory/);
@@ -117,7 +117,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('no command at all is an error of usage', async () => {
+  test('a missing command is a usage error', async () => {
     for (const args of [['exec'], ['exec', '--'], ['exec', '--name', 'x']]) {
       expect(await machine.ags(args)).toEqual({
         code: 2,
@@ -137,7 +137,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['SIGUSR1', 138],
     ['SIGUSR2', 140],
   ] as const)(
-    '%s to ags reaches the command: a trap runs and decides; without one the command dies of it',
+    '%s to ags reaches the command: a trap decides the exit code; without one the signal ends it',
     async (signal, status) => {
       const trapped = machine.start([
         'exec',
@@ -175,20 +175,20 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('a signal at any moment of the start ends everything, with its status', async () => {
+  test('SIGTERM at any moment of the start ends everything, with its exit code', async () => {
     for (let afterMs = 0; afterMs < 600; afterMs += 60) {
       const child = machine.start(['exec', '--', 'sleep', '77777']);
       await sleep(afterMs);
       child.kill('SIGTERM');
       const { code, signal } = await finished(child);
-      // Before Node has started there is nobody to catch it.
+      // Before Node installs its handler, the signal kills the process.
       expect([signal, code]).toEqual(signal === null ? [null, 143] : ['SIGTERM', null]);
     }
     expect(await leftovers(machine)).toEqual([]);
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('what runs in the background ends with the command', async () => {
+  test('background processes end with the command', async () => {
     const run = await machine.ags([
       'exec',
       '--',
@@ -200,7 +200,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await leftovers(machine)).toEqual([]);
   });
 
-  test('when ags has ended no process of the sandbox is left that could still write', async () => {
+  test('after ags has ended no process of the sandbox can still write', async () => {
     for (let i = 0; i < 3; i++) {
       await machine.ags([
         'exec',
@@ -217,7 +217,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   }, 60_000);
 
-  test('the working directory is where the caller stands, or the one that is named', async () => {
+  test('the working directory is the caller’s, or that of --project', async () => {
     const cwd = join(machine.project, 'src');
     expect(await machine.ags(['exec', '--', 'pwd'], { cwd })).toMatchObject({ code: 0, stdout: `${cwd}\n` });
     expect(await machine.ags(['exec', '--project', cwd, '--', 'pwd'], { cwd: machine.home })).toMatchObject({
@@ -239,7 +239,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('variables are handed on only by name, or set', async () => {
+  test('variables are passed only by name or with a value', async () => {
     const print = ['--', 'sh', '-c', 'printf "%s|" "${A-unset}" "${B-unset}" "${C-unset}" "${D-unset}"'];
     const env = { A: 'from outside', B: 'from outside', C: 'secret' };
     expect(await machine.ags(['exec', '-e', 'A', '--env', 'B=x=y z\n', '-e', 'D=', ...print], { env })).toMatchObject({
@@ -253,7 +253,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await machine.ags(['exec', '-e', '1BAD=x', '--', 'true'])).toMatchObject({ code: 2 });
   });
 
-  test('a limit on time ends the command and says so', async () => {
+  test('a time limit ends the command and says so', async () => {
     const run = await machine.ags(['exec', '--limit', 'time=1s', '--', 'sleep', '77777']);
     expect(run).toMatchObject({ code: 137, stdout: '' });
     expect(run.stderr).toContain('time limit of 1s reached (limits.time)');
@@ -277,7 +277,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await machine.ags(['exec', '--limit', 'memory=lots', '--', 'true'])).toMatchObject({ code: 2 });
   });
 
-  test('hidden files are there only when they are revealed', async () => {
+  test('hidden files exist only with --reveal', async () => {
     expect(await machine.ags(['exec', '--', 'sh', '-c', 'cat .env'])).toMatchObject({ code: 1, stdout: '' });
     expect(await machine.ags(['exec', '--reveal', '.env', '--', 'sh', '-c', 'cat .env'])).toMatchObject({
       code: 0,
@@ -285,7 +285,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('a directory of the machine is there only when it is mounted, and cannot be written', async () => {
+  test('a directory of the host exists only with --mount, read-only', async () => {
     const dir = join(machine.home, 'models');
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, 'weights'), 'heavy\n');
@@ -305,7 +305,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await machine.ags(['exec', '--mount', `${dir}/nothing`, '--', 'true'])).toMatchObject({ code: 2 });
   });
 
-  test('whatever stands after the command, or after --, is the command’s own', async () => {
+  test('words after the command, or after --, are passed to the command unchanged', async () => {
     const words = ['--env', 'X=1', '--', '--help', '-h', '', 'a b', '--json', '$HOME', '\n'];
     const print = ['sh', '-c', 'printf "<%s>" "$@"', 'sh', ...words];
     const expected = { code: 0, signal: null, stdout: words.map((word) => `<${word}>`).join(''), stderr: '' };
@@ -334,7 +334,7 @@ function finished(
   );
 }
 
-/** Waits until the command has said it; what came is kept for `finished`. */
+/** Waits until stdout contains the text; keeps the output for finished(). */
 function said(child: ChildProcess, text: string): Promise<void> {
   const chunks: Buffer[] = [];
   Object.assign(child, { said: chunks });

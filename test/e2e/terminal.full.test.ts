@@ -1,4 +1,4 @@
-// test/e2e/terminal.full.test.ts: on a terminal a sandboxed command behaves as if it ran in the user's own shell.
+// test/e2e/terminal.full.test.ts: on a terminal a sandboxed command behaves as in the user's shell.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CALLERS, createMachine, type Machine, ONE } from '../harness.ts';
 import { leftovers, signalAgs } from './leftovers.ts';
@@ -26,14 +26,14 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['all but stderr', ' 2> /dev/null', '0 0 1'],
     ['stderr alone', ' < /dev/null | cat', '1 1 0'],
     ['none', ' < /dev/null 2>&1 | cat', '1 1 1'],
-  ])('a command sees a terminal exactly where there is one: %s', async (_name, redirection, expected) => {
+  ])('the command’s streams are terminals exactly where the user’s are: %s', async (_name, redirection, expected) => {
     const { shown, code } = await screen.run(
       `ags exec -- sh -c 'test -t 0; a=$?; test -t 1; b=$?; test -t 2; echo $a $b $?'${redirection}`,
     );
     expect({ shown, code }).toEqual({ shown: `${expected}\n`, code: 0 });
   });
 
-  test('what is typed reaches the command, and Ctrl-D ends its input', async () => {
+  test('typed text reaches the command, and Ctrl-D ends its input', async () => {
     screen.type("ags exec -- sh -c 'echo ready; cat | tr a-z A-Z'\n");
     await screen.until(/^ready$/m);
     screen.type('one line');
@@ -41,20 +41,20 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await screen.ended()).toEqual({ shown: 'ready\none line\nONE LINE\n', code: 0 });
   });
 
-  test('streams that are the terminal can be opened by their names', async () => {
+  test('a command on a terminal can open /dev/stdout, /dev/stderr and /dev/tty', async () => {
     expect(
       await screen.run("ags exec -- sh -c 'echo out > /dev/stdout; echo err > /dev/stderr; echo tty > /dev/tty'"),
     ).toEqual({ shown: 'out\nerr\ntty\n', code: 0 });
   });
 
-  test('the controlling terminal can be written by its name while the streams are elsewhere', async () => {
+  test('a command with redirected streams can write to /dev/tty', async () => {
     expect(await screen.run("ags exec -- sh -c 'echo seen > /dev/tty' < /dev/null > /dev/null")).toEqual({
       shown: 'seen\n',
       code: 0,
     });
   });
 
-  test('the window has its size, and a change of it is told', async () => {
+  test('the command gets the window size, and SIGWINCH when it changes', async () => {
     screen.type('ags exec -- sh -c \'trap "stty size" WINCH; stty size; while :; do sleep 0.05; done\'\n');
     await screen.until(/^40 120$/m);
     screen.resize(100, 30);
@@ -72,7 +72,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await screen.ended()).toEqual({ shown: 'ready\n^Ccaught\n', code: 5 });
   });
 
-  test('Ctrl-C and Ctrl-\\ end a command that does not care, with the status a shell would give', async () => {
+  test('Ctrl-C and Ctrl-\\ end a command without a handler, with the exit code of a shell', async () => {
     screen.type("ags exec -- sh -c 'echo ready; exec sleep 77777'\n");
     await screen.until(/^ready$/m);
     screen.press('C-c');
@@ -99,7 +99,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     screen.type('sleep 77777\n');
     await screen.until(/sleep 77777$/m);
     await new Promise((resolve) => setTimeout(resolve, 300));
-    // Before the job has the terminal, nobody is stopped by it.
+    // Ctrl-Z has no effect until the job is in the foreground, so it is repeated.
     const again = setInterval(() => screen.press('C-z'), 2000);
     screen.press('C-z');
     await screen.until(/\[1\]\+ +Stopped +sleep 77777/).finally(() => clearInterval(again));
@@ -114,7 +114,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await screen.ended()).code).toBe(9);
   });
 
-  test('a shell without a command is the one the user has', async () => {
+  test('ags shell without a command starts the user’s shell', async () => {
     screen.type('ags shell\n');
     await screen.until(/[$#]$/);
     screen.type('echo "$0 in $PWD"; exit\n');
@@ -125,7 +125,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ['vim', 'vim -u NONE -N a.txt', /^line 1$[\s\S]*line 39$/m, [':q', 'Enter']],
     ['less', 'less a.txt', /^line 1$[\s\S]*^line 39$/m, ['q']],
     ['top', 'top', /load average/, ['q']],
-  ])('a full-screen program works and leaves the screen as it was: %s', async (_name, command, seen, leave) => {
+  ])('a full-screen program works and restores the screen: %s', async (_name, command, seen, leave) => {
     const before = (await screen.run('echo before; stty -a')).shown;
     screen.type(`ags shell ${command}\n`);
     await screen.until(seen);
@@ -138,7 +138,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   test.each([
     ['a command that leaves the terminal raw and dies', "ags exec -- sh -c 'stty raw -echo; kill -9 $$'", 137],
     ['a command that does not exist', 'ags exec -- no-such-command', 127],
-  ])('the terminal is as it was after %s', async (_name, line, code) => {
+  ])('the terminal is restored after %s', async (_name, line, code) => {
     const before = (await screen.run('stty -a')).shown;
     expect((await screen.run(line)).code).toBe(code);
     expect((await screen.run('stty -a')).shown).toBe(before);
@@ -148,7 +148,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   test.each([
     ['TERM', 143],
     ['KILL', 137],
-  ])('the terminal is as it was after ags was ended by SIG%s', async (signal, code) => {
+  ])('the terminal is restored after ags was ended by SIG%s', async (signal, code) => {
     const before = (await screen.run('stty -a')).shown;
     screen.type("ags exec -- sh -c 'stty raw -echo; echo ready; exec sleep 77777'\n");
     await screen.until(/^ready/m);
@@ -158,12 +158,12 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(await leftovers(machine)).toEqual([]);
   });
 
-  test('long output arrives whole', async () => {
+  test('long output arrives completely', async () => {
     const { shown } = await screen.run('ags exec -- seq 1 15000', 30_000);
     expect(shown.trim().split('\n')).toEqual(Array.from({ length: 15_000 }, (_, i) => String(i + 1)));
   });
 
-  test('a command in the background runs on without the terminal, and has it when it is brought back', async () => {
+  test('a background command runs without the terminal, and gets it back with fg', async () => {
     const { shown } = await screen.run("ags exec -- sh -c 'echo from the background' & wait; jobs");
     expect(shown).toContain('from the background\n');
     expect(shown).not.toContain('Stopped');
@@ -175,7 +175,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect((await screen.ended()).shown).toContain('\n<typed>\n');
   });
 
-  test('a window that is closed ends what ran in it, and nothing is left', async () => {
+  test('closing the window ends its command, and leaves nothing behind', async () => {
     const before = machine.tasks();
     const other = await openScreen(machine, { name: 'other' });
     other.type("ags exec -- sh -c 'echo ready; exec sleep 77777'\n");
@@ -185,7 +185,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     await expect.poll(() => machine.tasks(), { timeout: 30_000 }).toEqual(before);
   });
 
-  test('a window that is closed leaves what was changed in it to be reviewed', async () => {
+  test('closing the window keeps the changes for a review', async () => {
     const before = machine.tasks();
     for (const [name, line, seen] of [
       ['running', "ags exec --name closed -- sh -c 'echo new > new.txt; echo ready; exec sleep 77777'", /^ready$/m],
@@ -209,7 +209,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-test('ags shell without a terminal says what to use instead', async () => {
+test('ags shell without a terminal suggests ags exec', async () => {
   using machine = createMachine(ONE);
   expect(await machine.ags(['shell'])).toEqual({
     code: 2,

@@ -1,4 +1,4 @@
-// test/agents/claude-lines.test.ts: Claude Code without its program: what is started, and how its lines are read and answered.
+// test/agents/claude-lines.test.ts: Claude Code without its program: the plan, and how its lines are read and answered.
 import { describe, expect, test } from 'vitest';
 import type { AgentDriver } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude/claude.ts';
@@ -9,7 +9,7 @@ import { plain } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
 
 describe('the plan of Claude Code', () => {
-  test('of a headless turn has everything on its command line, and no file', () => {
+  test('of a headless turn has all settings on the command line, and no file', () => {
     const plan = claude.plan(
       inputFor(claude, { model: 'opus', maxTurns: 5, maxCostMicros: 1_500_000, hooks: LISTENER }),
     );
@@ -54,7 +54,7 @@ describe('the plan of Claude Code', () => {
     });
   });
 
-  test('of a terminal answers its questions beforehand, and has its hooks in a file it cannot change', () => {
+  test('of a terminal session answers first-run questions, and has its hooks in a read-only file', () => {
     const signIn = claude.signIns.find(({ kind }) => kind === 'token') ?? null;
     const plan = claude.plan(inputFor(claude, { mode: 'interactive', session: 'old', hooks: LISTENER, signIn }));
     expect(plan.argv.slice(1)).toEqual([
@@ -79,12 +79,12 @@ describe('the plan of Claude Code', () => {
     });
   });
 
-  test('without hooks has none', () => {
+  test('without hooks has no file', () => {
     expect(claude.plan(inputFor(claude, { mode: 'interactive' })).files).toEqual([]);
   });
 });
 
-/** A driver and what it wrote, as JSON. */
+/** A driver, with its events and the JSON that it wrote. */
 function driven(gate: (request: GateRequest) => Promise<GateVerdict> = () => Promise.resolve({ allow: true })): {
   driver: AgentDriver;
   events: AgentEvent[];
@@ -103,7 +103,7 @@ function driven(gate: (request: GateRequest) => Promise<GateVerdict> = () => Pro
   return { driver, events, wrote, ended: () => ended };
 }
 
-const TOOK_HOOKS = {
+const ACCEPTED_HOOKS = {
   type: 'control_response',
   response: { subtype: 'success', request_id: 'ags-initialize', response: { hooks_applied: true } },
 };
@@ -114,8 +114,8 @@ const askAbout = (callback: string, input: object): string =>
     request: { subtype: 'hook_callback', callback_id: callback, input, tool_use_id: 't1' },
   });
 
-describe('what Claude Code prints', () => {
-  test('of a whole turn is read', () => {
+describe('the output of Claude Code', () => {
+  test('of a whole turn becomes events', () => {
     const events = plain(eventsOf(claude, recorded('claude')));
     expect(events.filter((event) => (event as AgentEvent).type !== 'agent.said')).toMatchObject([
       { type: 'agent.started', model: 'claude-opus-5-5' },
@@ -139,20 +139,20 @@ describe('what Claude Code prints', () => {
     ['claude-turns', 'turns'],
     ['claude-budget', 'budget'],
     ['claude-api', 'api'],
-  ])('of a turn that failed says why: %s', (name, cause) => {
+  ])('of a failed turn gives the cause: %s', (name, cause) => {
     const events = eventsOf(claude, recorded(name), { code: 1 });
     expect(events.filter(({ type }) => type === 'agent.finished')).toMatchObject([{ ok: false, cause }]);
     expect(events.filter(({ type }) => type === 'agent.printed')).toEqual([]);
   });
 
-  test('and is not known is kept as it is', () => {
+  test('is kept unchanged if it is unknown', () => {
     const odd = ['plain text', '{"type":"news"}', '{"type":"system","subtype":"news"}', '{"half":', '[1]', '{}'];
     expect(eventsOf(claude, odd).slice(0, -1)).toEqual(
       odd.map((text) => ({ type: 'agent.printed', stream: 'stdout', text })),
     );
   });
 
-  test('is cut where it is long', () => {
+  test('is cut if it is long', () => {
     const { driver, events } = driven();
     const long = 'x'.repeat(100_000);
     const use = { type: 'tool_use', id: 't1', name: 'Write', input: { file_path: '/a', content: long } };
@@ -162,12 +162,12 @@ describe('what Claude Code prints', () => {
     expect(events.map((event) => JSON.stringify(event).length < 70_000)).toEqual([true, true]);
   });
 
-  test('may be anything at all', () => {
+  test('can be malformed in any way', () => {
     for (const name of ['claude', 'claude-wrong-key', 'claude-interrupted', 'claude-turns'])
       expectToWithstand(claude, recorded(name), 300);
   });
 
-  test('and its end without a result are told', () => {
+  test('without a result becomes a failure with the reason', () => {
     expect(eventsOf(claude, [], { code: 137 })).toMatchObject([{ type: 'agent.finished', ok: false }]);
     expect(eventsOf(claude, [], { code: 1, errors: ['No conversation found'] }).at(-1)).toMatchObject({
       reason: 'No conversation found',
@@ -176,18 +176,18 @@ describe('what Claude Code prints', () => {
 });
 
 describe('the hooks of Claude Code', () => {
-  test('are taken before it hears of the goal', () => {
+  test('are accepted before it gets the goal', () => {
     const { driver, wrote } = driven();
     driver.start('the goal');
     expect(wrote).toMatchObject([{ request: { subtype: 'initialize', hooks: { PreToolUse: [{ matcher: '*' }] } } }]);
-    driver.line(JSON.stringify(TOOK_HOOKS));
+    driver.line(JSON.stringify(ACCEPTED_HOOKS));
     expect(wrote[1]).toMatchObject({ type: 'user', message: { content: 'the goal' } });
   });
 
   test.each([
-    { ...TOOK_HOOKS.response, response: { hooks_applied: false } },
+    { ...ACCEPTED_HOOKS.response, response: { hooks_applied: false } },
     { subtype: 'error', request_id: 'ags-initialize', error: 'no' },
-  ])('or it never hears of it', (response) => {
+  ])('that are not accepted end the turn before it gets the goal', (response) => {
     const { driver, wrote, events, ended } = driven();
     driver.start('the goal');
     driver.line(JSON.stringify({ type: 'control_response', response }));
@@ -196,7 +196,7 @@ describe('the hooks of Claude Code', () => {
     expect(events).toMatchObject([{ type: 'agent.finished', ok: false }]);
   });
 
-  test('are answered with a plain no, whatever goes wrong', async () => {
+  test('are denied on any error', async () => {
     const cut = askAbout('before', { tool_name: 'Write', tool_input: { content: 'x'.repeat(10_000) } }).slice(0, 5000);
     const broken = (): Promise<GateVerdict> => Promise.reject(new Error('broken'));
     for (const line of [
@@ -222,7 +222,7 @@ describe('the hooks of Claude Code', () => {
     }
   });
 
-  test('ask about each call, about what was written, and about the end once', async () => {
+  test('ask about each call, after each write, and once about the end', async () => {
     const asked: GateRequest[] = [];
     const { driver, wrote } = driven((request) => {
       asked.push(request);
@@ -245,7 +245,7 @@ describe('the hooks of Claude Code', () => {
   });
 });
 
-test('the log-in of Claude Code is read, and nothing else', () => {
+test('only a valid log-in file of Claude Code is read', () => {
   const read = claude.signIns.find(({ kind }) => kind === 'login')?.login?.read;
   const tokens = { accessToken: 'a', refreshToken: 'r', expiresAt: 5, scopes: [] };
   expect(read?.(JSON.stringify({ claudeAiOauth: tokens }))).toEqual({ access: 'a', refresh: 'r', expiresAtMs: 5 });

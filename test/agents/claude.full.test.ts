@@ -1,4 +1,4 @@
-// test/agents/claude.full.test.ts: the real Claude Code, from npm, does what a scripted model says.
+// test/agents/claude.full.test.ts: the real Claude Code, from npm, with a scripted model.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AgentDriver } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude/claude.ts';
@@ -33,11 +33,11 @@ const write = (path: string, content = 'hi\n'): { tool: string; input: Record<st
   tool: 'Write',
   input: { file_path: `${stage.project}/${path}`, content },
 });
-/** What the model was told last. */
-const lastTold = (): string => JSON.stringify(model.requests.at(-1)?.body);
+/** The body of the last request to the model. */
+const lastRequest = (): string => JSON.stringify(model.requests.at(-1)?.body);
 
 describe('a turn', () => {
-  test('writes a file, runs a command, is refused another and goes on', async () => {
+  test('writes a file, runs a command, and continues after a refused one', async () => {
     stage.write('project/CLAUDE.md', 'what the project tells its agents');
     model.setScenario([
       { say: 'I write.', call: write('hello.txt') },
@@ -86,8 +86,8 @@ describe('a turn', () => {
     });
     expect(stage.read('project/hello.txt')).toBe('hi\n');
     expect(stage.has('project/bad.txt')).toBe(false);
-    expect(lastTold()).toContain('This is not wanted here.');
-    expect(lastTold()).toContain('what the project tells its agents');
+    expect(lastRequest()).toContain('This is not wanted here.');
+    expect(lastRequest()).toContain('what the project tells its agents');
     expect(stage.asked.map(({ when, tool }) => `${when} ${tool}`)).toEqual([
       'before Write',
       'after Write',
@@ -97,12 +97,12 @@ describe('a turn', () => {
     ]);
   });
 
-  test('goes on with its session in the next one, and counts only its own cost', async () => {
+  test('continues the session of the previous turn, and counts only its own cost', async () => {
     model.setScenario([{ say: 'I remember.' }, { say: 'I still do.' }]);
     const first = await stage.turn({ prompt: 'The word is heron.' });
     const second = await stage.turn({ prompt: 'Which word?', session: first.session });
     expect(second.session).toBe(first.session);
-    expect(lastTold()).toContain('The word is heron.');
+    expect(lastRequest()).toContain('The word is heron.');
     expect(finishOf(second)).toEqual({ type: 'agent.finished', ok: true, text: 'I still do.' });
     expect(second.events.filter(({ type }) => type === 'agent.used')).toEqual(
       first.events.filter(({ type }) => type === 'agent.used'),
@@ -132,13 +132,13 @@ describe('a turn', () => {
     expect(finishOf(result)).toMatchObject({ ok: true });
   });
 
-  test('keeps to its limits', async () => {
+  test('stops at its limits on turns and cost', async () => {
     model.setScenario([{ call: bash('true') }, { call: bash('true') }, { call: bash('true') }]);
     expect(finishOf(await stage.turn({ maxTurns: 1 }))).toMatchObject({ ok: false, cause: 'turns' });
     expect(finishOf(await stage.turn({ maxCostMicros: 1 }))).toMatchObject({ ok: false, cause: 'budget' });
   });
 
-  test('takes a message while it works, and one that comes with its last word', async () => {
+  test('accepts a message while it works, and one during its last answer', async () => {
     model.setScenario([{ call: bash('true') }, { say: 'One.' }, { say: 'Two.' }, { say: 'Three.' }]);
     let driver: AgentDriver | undefined;
     before = ({ turn }) => {
@@ -146,14 +146,14 @@ describe('a turn', () => {
       if (turn === 1) expect(driver?.send('and the second thing')).toBe(true);
     };
     const result = await stage.turn({ onEvent: (_, one) => (driver = one) });
-    expect(lastTold()).toContain('and the first thing');
-    expect(lastTold()).toContain('and the second thing');
+    expect(lastRequest()).toContain('and the first thing');
+    expect(lastRequest()).toContain('and the second thing');
     expect(result.events.filter(({ type }) => type === 'agent.finished')).toHaveLength(1);
     expect(result.code).toBe(0);
     expect(driver?.send('too late')).toBe(false);
   });
 
-  test('can be interrupted in a command that never ends, and goes on later', async () => {
+  test('can be interrupted in an endless command, and continued later', async () => {
     model.setScenario([{ call: bash('echo > started; exec tail -f /dev/null') }, { say: 'I go on.' }]);
     const result = await stage.turn({
       onEvent: (event, driver) => {
@@ -166,7 +166,7 @@ describe('a turn', () => {
 });
 
 describe('hooks', () => {
-  test('hold whatever the settings of the project say', async () => {
+  test('cannot be disabled by settings of the project', async () => {
     const rewrite = `printf '%s' '${JSON.stringify({
       hookSpecificOutput: {
         hookEventName: 'PreToolUse',
@@ -187,27 +187,27 @@ describe('hooks', () => {
     }
   });
 
-  test('that fail refuse', async () => {
+  test('refuse the call if they fail', async () => {
     judge = () => {
       throw new Error('broken');
     };
     model.setScenario([{ call: bash('echo > bad.txt') }, { say: 'Done.' }]);
     expect(finishOf(await stage.turn())).toMatchObject({ ok: true });
     expect(stage.has('project/bad.txt')).toBe(false);
-    expect(lastTold()).toContain('The hooks could not be asked.');
+    expect(lastRequest()).toContain('The hooks could not be asked.');
   });
 
-  test('tell it what is wrong with what it wrote, and send it back to work once', async () => {
+  test('report a bad write, and send the agent back to work once', async () => {
     judge = ({ when }) => (when === 'before' ? { allow: true } : { allow: false, reason: `not good ${when}` });
     model.setScenario([{ call: write('a.txt') }, { say: 'Done.' }, { say: 'Done again.' }, { say: 'And again.' }]);
     expect(finishOf(await stage.turn())).toMatchObject({ ok: true, text: 'Done again.' });
-    expect(lastTold()).toContain('not good after');
-    expect(lastTold()).toContain('not good stop');
+    expect(lastRequest()).toContain('not good after');
+    expect(lastRequest()).toContain('not good stop');
   });
 });
 
 describe('in a terminal', () => {
-  test('it asks nothing before it works, and its hooks hold', async () => {
+  test('it starts without questions, and its hooks apply', async () => {
     model.setScenario([
       { say: 'I write.', call: write('hello.txt') },
       { say: 'I try.', call: bash('echo forbidden > bad.txt') },
@@ -217,10 +217,10 @@ describe('in a terminal', () => {
     await terminal.until('All of it is done.');
     expect(stage.read('project/hello.txt')).toBe('hi\n');
     expect(stage.has('project/bad.txt')).toBe(false);
-    expect(lastTold()).toContain('This is not wanted here.');
+    expect(lastRequest()).toContain('This is not wanted here.');
   });
 
-  test('nothing is done if nobody answers its hooks', async () => {
+  test('it does nothing if its hooks do not answer', async () => {
     model.setScenario([{ call: write('hello.txt') }, { call: bash('echo > bad.txt') }, { say: 'All of it is done.' }]);
     using terminal = openTerminal(stage.prepare({ mode: 'interactive', hooks: 'gone', prompt: 'Do it.' }));
     await terminal.until('All of it is done.');

@@ -1,4 +1,4 @@
-// test/agents/codex-lines.test.ts: Codex CLI without its program: what is started, and how its lines are read.
+// test/agents/codex-lines.test.ts: Codex CLI without its program: the plan, and how its lines are read.
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../src/agents/codex/codex.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
@@ -57,7 +57,7 @@ describe('the plan of Codex CLI', () => {
     ]);
   });
 
-  test('with hooks pins them in a file it cannot change', () => {
+  test('with hooks has them in a read-only file', () => {
     const [file] = codex.plan(inputFor(codex, { hooks: LISTENER })).files;
     expect(file?.to).toBe('/etc/codex/requirements.toml');
     expect(file?.content).toContain('allow_managed_hooks_only = true\n\n[features]\nhooks = true\n');
@@ -68,8 +68,8 @@ describe('the plan of Codex CLI', () => {
   });
 });
 
-describe('what Codex CLI prints', () => {
-  test('of a whole turn is read', () => {
+describe('the output of Codex CLI', () => {
+  test('of a whole turn becomes events', () => {
     expect(eventsOf(codex, recorded('codex')).filter(({ type }) => type !== 'agent.said')).toEqual([
       { type: 'agent.started', session: expect.any(String) },
       ...[
@@ -119,7 +119,7 @@ describe('what Codex CLI prints', () => {
     });
   });
 
-  test('and is not known is kept as it is', () => {
+  test('is kept unchanged if it is unknown', () => {
     const odd = [
       'plain text',
       '{"type":"news"}',
@@ -132,11 +132,11 @@ describe('what Codex CLI prints', () => {
     );
   });
 
-  test('may be anything at all', () => {
+  test('can be malformed in any way', () => {
     for (const name of ['codex', 'codex-wrong-key', 'codex-rate']) expectToWithstand(codex, recorded(name), 500);
   });
 
-  test('and an end of a call without its beginning are shown as both', () => {
+  test('with the end of a call but not its start becomes both events', () => {
     const item = {
       id: 'i',
       type: 'mcp_tool_call',
@@ -157,7 +157,7 @@ describe('the hooks of Codex CLI', () => {
   const ask = (tool: string, command: string): unknown =>
     codex.readHook?.('PreToolUse', { tool_name: tool, tool_input: { command } })?.actions;
 
-  test('are asked about every file of a patch', () => {
+  test('see every file of a patch', () => {
     const patch = [
       '*** Begin Patch',
       '*** Add File: new.txt',
@@ -180,7 +180,7 @@ describe('the hooks of Codex CLI', () => {
     ]);
   });
 
-  test('see the patch in a command, and what they do not understand', () => {
+  test('see a patch inside a command, and calls they do not understand', () => {
     const command = "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: gone.txt\n*** End Patch\nEOF";
     expect(ask('Bash', command)).toEqual([
       { kind: 'command', command },
@@ -191,7 +191,7 @@ describe('the hooks of Codex CLI', () => {
   });
 });
 
-test('the log-in of Codex CLI is read, and nothing else', () => {
+test('only a valid log-in file of Codex CLI is read', () => {
   const read = codex.signIns.find(({ kind }) => kind === 'login')?.login?.read;
   const access = `h.${Buffer.from('{"exp":5}').toString('base64url')}.s`;
   expect(read?.(JSON.stringify({ tokens: { access_token: access, refresh_token: 'r' } }))).toEqual({

@@ -1,4 +1,4 @@
-// test/agents/codex.full.test.ts: the real Codex CLI, from npm, does what a scripted model says.
+// test/agents/codex.full.test.ts: the real Codex CLI, from npm, with a scripted model.
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { codex } from '../../src/agents/codex/codex.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
@@ -32,12 +32,12 @@ const patch = (...paths: string[]): { tool: string; input: Record<string, unknow
     input: `*** Begin Patch\n${paths.map((path) => `*** Add File: ${path}\n+hi\n`).join('')}*** End Patch\n`,
   },
 });
-const lastTold = (): string => JSON.stringify(model.requests.at(-1)?.body);
-/** A model whose tools are called one by one; newer ones write programs. */
+const lastRequest = (): string => JSON.stringify(model.requests.at(-1)?.body);
+/** A model that calls tools one by one; newer ones write programs. */
 const SIMPLE = { model: 'gpt-5.5' };
 
 describe('a turn', () => {
-  test('writes files, runs a command, is refused another and goes on', async () => {
+  test('writes files, runs a command, and continues after a refused one', async () => {
     stage.write('project/AGENTS.md', 'what the project tells its agents');
     model.setScenario([
       { say: 'I write.', call: patch('one.txt', 'two.txt') },
@@ -78,8 +78,8 @@ describe('a turn', () => {
       ],
     });
     expect([stage.has('project/bad.txt'), stage.has('project/forbidden.txt')]).toEqual([false, false]);
-    expect(lastTold()).toContain('This is not wanted here.');
-    expect(lastTold()).toContain('what the project tells its agents');
+    expect(lastRequest()).toContain('This is not wanted here.');
+    expect(lastRequest()).toContain('what the project tells its agents');
     expect(stage.asked.map(({ when, tool, actions }) => `${when} ${tool} ${actions.length}`)).toEqual([
       'before apply_patch 2',
       'after apply_patch 2',
@@ -90,12 +90,12 @@ describe('a turn', () => {
     ]);
   });
 
-  test('goes on with its session in the next one', async () => {
+  test('continues the session of the previous turn', async () => {
     model.setScenario([{ say: 'I remember.' }, { say: 'I still do.' }]);
     const first = await stage.turn({ prompt: 'The word is heron.' });
     const second = await stage.turn({ prompt: 'Which word?', session: first.session });
     expect(second.session).toBe(first.session);
-    expect(lastTold()).toContain('The word is heron.');
+    expect(lastRequest()).toContain('The word is heron.');
     expect(finishOf(second)).toEqual({ type: 'agent.finished', ok: true, text: 'I still do.' });
   });
 
@@ -105,22 +105,22 @@ describe('a turn', () => {
     expect(result.code).toBe(1);
   });
 
-  test('ends with a rate limit where there is one', async () => {
+  test('reports a rate limit as the cause', async () => {
     model.setScenario([{ fail: { status: 429, message: 'slow down' } }]);
     expect(finishOf(await stage.turn())).toMatchObject({ ok: false, cause: 'rate-limit' });
   });
 });
 
 describe('hooks', () => {
-  test('see what a program of the model calls', async () => {
+  test('see the calls of a program that the model writes', async () => {
     const code = 'await tools.exec_command({ cmd: "echo forbidden > bad.txt" });';
     model.setScenario([{ call: { tool: 'exec', input: { input: code } } }, { say: 'Done.' }]);
     expect(finishOf(await stage.turn({ hooks: 'asked' }))).toMatchObject({ ok: true });
     expect(stage.has('project/bad.txt')).toBe(false);
-    expect(lastTold()).toContain('This is not wanted here.');
+    expect(lastRequest()).toContain('This is not wanted here.');
   });
 
-  test('hold whatever the project and its own home say', async () => {
+  test('cannot be disabled by settings of the project or the home', async () => {
     for (const place of ['project', 'home']) {
       stage.write(`${place}/.codex/config.toml`, '[features]\nhooks = false\n');
       const rewrite = JSON.stringify({
@@ -138,7 +138,7 @@ describe('hooks', () => {
     }
     model.setScenario([{ call: run('echo forbidden > bad.txt') }, { call: run('echo harmless') }, { say: 'Done.' }]);
     const argv = stage.prepare({ hooks: 'asked', ...SIMPLE });
-    // As if somebody had come to trust them.
+    // Simulates a user who trusts the hooks of the project.
     const result = await stage.run({
       ...argv,
       argv: [...argv.argv.slice(0, -1), '--dangerously-bypass-hook-trust', '-'],
@@ -147,30 +147,30 @@ describe('hooks', () => {
     expect(['bad.txt', 'hook-of-project', 'hook-of-home'].filter((name) => stage.has(`project/${name}`))).toEqual([]);
   });
 
-  test.each(['gone', 'mute'] as const)('refuse if they are %s, and let it end', async (hooks) => {
+  test.each(['gone', 'mute'] as const)('refuse every call if they are %s, and let the turn end', async (hooks) => {
     model.setScenario([{ call: patch('hello.txt') }, { call: run('echo > bad.txt') }, { say: 'Done.' }]);
     expect(finishOf(await stage.turn({ hooks, ...SIMPLE }))).toMatchObject({ ok: true });
     expect([stage.has('project/hello.txt'), stage.has('project/bad.txt')]).toEqual([false, false]);
     expect(model.requests.length).toBeLessThanOrEqual(4);
   });
 
-  test('tell it what is wrong with what it wrote, and send it back to work once', async () => {
+  test('report a bad write, and send the agent back to work once', async () => {
     judge = ({ when }) => (when === 'before' ? { allow: true } : { allow: false, reason: `not good ${when}` });
     model.setScenario([{ call: patch('a.txt') }, { say: 'Done.' }, { say: 'Done again.' }, { say: 'And again.' }]);
     expect(finishOf(await stage.turn({ hooks: 'asked', ...SIMPLE }))).toMatchObject({ ok: true, text: 'Done again.' });
-    expect(lastTold()).toContain('not good after');
-    expect(lastTold()).toContain('not good stop');
+    expect(lastRequest()).toContain('not good after');
+    expect(lastRequest()).toContain('not good stop');
   });
 
-  test('cannot be passed by typing into a terminal', async () => {
+  test('cannot be bypassed by typing into a terminal', async () => {
     model.setScenario([{ call: { tool: 'exec_command', input: { cmd: 'bash', tty: true } } }, { say: 'Done.' }]);
     await stage.turn({ hooks: 'asked', ...SIMPLE });
-    expect(lastTold()).not.toContain('Process running with session ID');
+    expect(lastRequest()).not.toContain('Process running with session ID');
   });
 });
 
 describe('in a terminal', () => {
-  test('it asks nothing before it works, and its hooks hold', async () => {
+  test('it starts without questions, and its hooks apply', async () => {
     model.setScenario([
       { say: 'I write.', call: patch('hello.txt') },
       { say: 'I try.', call: run('echo forbidden > bad.txt') },

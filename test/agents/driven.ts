@@ -1,4 +1,4 @@
-// test/agents/driven.ts: all agents whose real programs are driven, with the calls by which their models write and run something.
+// test/agents/driven.ts: all agents whose real programs are tested, with the tool calls that write a file and run a command.
 import type { Agent } from '../../src/agents/agent.ts';
 import { claude } from '../../src/agents/claude/claude.ts';
 import { codex } from '../../src/agents/codex/codex.ts';
@@ -12,14 +12,14 @@ type Call = NonNullable<Turn['call']>;
 
 export interface Driven {
   readonly agent: Agent;
-  /** One of them as root and as an ordinary user; that is time enough. */
+  /** To save time, only one agent runs both as root and as an ordinary user. */
   readonly callers: readonly Caller[];
-  /** Always the same content: "hi" and a line end. */
+  /** A call that writes "hi\n". */
   write(project: string, path: string): Call;
   run(command: string): Call;
 }
 
-/** What two of them print on a machine without ripgrep, in words for people. */
+/** Two agents print this on a machine without ripgrep. */
 export const MISSES_RIPGREP = /^ripgrep (?:is )?not available/i;
 
 export const DRIVEN: readonly Driven[] = [

@@ -1,5 +1,5 @@
-// test/agents/gemini.full.test.ts: Gemini CLI: what is started, how its lines are read, and the real program, from npm, doing what a
-// scripted model says. It and its hooks are tried against a project and a home that want to switch the hooks off.
+// test/agents/gemini.full.test.ts: Gemini CLI: the plan, how its lines are read, and the real program, from npm, with a scripted model,
+// also against a project and a home that try to switch its hooks off.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { gemini } from '../../src/agents/gemini/gemini.ts';
 import { startModel } from '../model/server.ts';
@@ -128,7 +128,7 @@ describe('the plan of Gemini CLI', () => {
     `);
   });
 
-  test('of a session that is taken up again in a terminal, without an account', () => {
+  test('of a session resumed in a terminal, without an account', () => {
     const { argv, homeFiles } = gemini.plan(
       inputFor(gemini, {
         mode: 'interactive',
@@ -252,7 +252,7 @@ describe('the lines of Gemini CLI', () => {
     });
   });
 
-  test('pieces of a message are one, and lines that nobody knows are kept', () => {
+  test('pieces of a message are joined, and unknown lines are kept', () => {
     const piece = (content: string): string =>
       JSON.stringify({ type: 'message', role: 'assistant', content, delta: true });
     const odd = ['{"type":"new_thing"}', 'no JSON at all', '{"type":"tool_use"}', ''];
@@ -270,7 +270,7 @@ describe('the lines of Gemini CLI', () => {
     [404 - 256, [], 'api'],
     [130, [], 'interrupted'],
     [1, ['something broke'], undefined],
-  ] as const)('exit code %i is told in words', (code, errors, cause) => {
+  ] as const)('exit code %i becomes a reason and a cause', (code, errors, cause) => {
     const end = eventsOf(gemini, [], { code, errors }).at(-1);
     expect(end).toMatchObject({
       type: 'agent.finished',
@@ -280,13 +280,13 @@ describe('the lines of Gemini CLI', () => {
     expect(end?.type === 'agent.finished' && end.cause).toBe(cause);
   });
 
-  test('broken lines break nothing', () => expectToWithstand(gemini, recorded('gemini'), 200));
+  test('malformed lines do no harm', () => expectToWithstand(gemini, recorded('gemini'), 200));
 
   test.each([
     ['Command exited with code: 3', { outcome: 'failed', exitCode: 3 }],
     ['Blocked: command substitution detected in shell command.', { outcome: 'refused' }],
     ['It says: Command exited with code: 3', { outcome: 'done' }],
-  ])('of a command that the tool calls a success is judged by what it says: %s', (output, judged) => {
+  ])('the outcome of a command that the tool reports as a success is read from its output: %s', (output, judged) => {
     const line = JSON.stringify({ type: 'tool_result', tool_id: 'a', status: 'success', output });
     expect(eventsOf(gemini, [line])[0]).toEqual({ type: 'tool.finished', id: 'a', ...judged, output });
   });
@@ -298,7 +298,7 @@ describe('the lines of Gemini CLI', () => {
   });
 });
 
-test('the hooks of Gemini CLI in our words', () => {
+test('the hooks of Gemini CLI become gate requests', () => {
   const command = { tool_name: 'run_shell_command', tool_input: { command: 'ls' } };
   const write = { tool_name: 'replace', tool_input: { file_path: 'a', new_string: 'b' } };
   const read = gemini.readHook;
@@ -324,7 +324,7 @@ const shell = (command: string): Turn => ({
 describe('the real Gemini CLI', () => {
   beforeAll(() => void programOf(gemini), 600_000);
 
-  test('writes, runs a command, goes on after one that a hook refused, and takes its session up again', async () => {
+  test('writes, runs a command, continues after one that a hook refused, and resumes its session', async () => {
     await using model = await startModel({
       key: KEY,
       scenario: [
@@ -338,7 +338,7 @@ describe('the real Gemini CLI', () => {
     await using stage = await createStage(gemini, model);
     const first = await stage.turn({ hooks: 'asked', model: MODEL });
     expect(first.code).toBe(0);
-    // What it prints besides depends on the machine: it misses ripgrep where there is none.
+    // Other output depends on the machine, for example a warning without ripgrep.
     expect(first.events.filter(({ type }) => type !== 'agent.printed')).toMatchObject([
       { type: 'agent.started', session: expect.stringMatching(/^[0-9a-f-]{36}$/), model: MODEL },
       { type: 'agent.said', text: 'I write.' },
@@ -357,7 +357,6 @@ describe('the real Gemini CLI', () => {
       true,
       false,
     ]);
-    // The model was told why.
     expect(JSON.stringify(model.requests[2]?.body)).toContain('This is not wanted here.');
     expect(stage.asked.map(({ when, tool }) => `${when} ${tool}`)).toEqual([
       'before write_file',
@@ -373,7 +372,7 @@ describe('the real Gemini CLI', () => {
     expect(model.requests.every(({ keyOk, path }) => keyOk && path.startsWith('/v1beta/models/'))).toBe(true);
   }, 120_000);
 
-  test('a wrong key is told as such, and a Google account works as well', async () => {
+  test('a wrong key is a failed sign-in, and a Google account works as well', async () => {
     await using model = await startModel({ key: KEY, scenario: [shell('echo ran > ran.txt'), { say: 'Done.' }] });
     await using stage = await createStage(gemini, model);
     const wrong = await stage.turn({ key: 'wrong', model: MODEL });
@@ -389,7 +388,7 @@ describe('the real Gemini CLI', () => {
     expect(model.requests.at(-1)).toMatchObject({ path: '/v1internal:streamGenerateContent', turn: 1 });
   }, 120_000);
 
-  test('no file of the project or of an earlier turn switches the hooks off, nor does the agent while it runs', async () => {
+  test('no file of the project or of an earlier turn, and no command of the agent, switches the hooks off', async () => {
     const off = JSON.stringify({ hooksConfig: { enabled: false }, hooks: {} });
     await using model = await startModel({
       key: KEY,
@@ -413,7 +412,7 @@ describe('the real Gemini CLI', () => {
     expect(stage.has('project/bad.txt')).toBe(false);
   }, 120_000);
 
-  test('without an answer from the hooks nothing is done', async () => {
+  test('without an answer from the hooks no call runs', async () => {
     await using model = await startModel({ key: KEY, scenario: [shell('echo ran > ran.txt'), { say: 'Done.' }] });
     await using stage = await createStage(gemini, model);
     const { events } = await stage.turn({ hooks: 'gone', model: MODEL });

@@ -1,6 +1,6 @@
-// test/agents/given.ts: what the pure tests of adapters have in common: an input for a plan, a driver fed with lines.
+// test/agents/given.ts: shared by the pure tests of adapters: an input for a plan, a driver fed with lines.
 import { readFileSync } from 'node:fs';
-import type { Agent, AgentInput } from '../../src/agents/agent.ts';
+import type { Agent, AgentInput, AgentIo } from '../../src/agents/agent.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
 
 export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInput {
@@ -28,14 +28,14 @@ export const LISTENER = {
   url: 'http://127.0.0.1:3130/hook',
 };
 
-/** What an agent has really printed, of several runs one after the other. */
+/** The recorded output of an agent, several runs in a row. */
 export function recorded(name: string): string[] {
   return readFileSync(new URL(`recorded/${name}.jsonl`, import.meta.url), 'utf8')
     .trim()
     .split('\n');
 }
 
-/** The same, run by run: each has a session of its own, or begins with saying which one it goes on with. */
+/** The recorded output split into runs: each has its own session, or starts with the one it continues. */
 export function recordedRuns(name: string): string[][] {
   const runs: string[][] = [];
   let session: string | undefined;
@@ -49,18 +49,21 @@ export function recordedRuns(name: string): string[][] {
   return runs;
 }
 
+/** The driver's side of an agent process that ignores input and allows every call. */
+export const ioTo = (emit: (event: AgentEvent) => void): AgentIo => ({
+  write: () => undefined,
+  end: () => undefined,
+  emit,
+  gate: () => Promise.resolve({ allow: true }),
+});
+
 export function eventsOf(
   agent: Agent,
   lines: readonly string[],
   ending: { code?: number; errors?: readonly string[] } = {},
 ): AgentEvent[] {
   const events: AgentEvent[] = [];
-  const driver = agent.drive({
-    write: () => undefined,
-    end: () => undefined,
-    emit: (event) => void events.push(event),
-    gate: () => Promise.resolve({ allow: true }),
-  });
+  const driver = agent.drive(ioTo((event) => void events.push(event)));
   for (const line of lines) driver.line(line);
   for (const line of ending.errors ?? []) driver.errorLine(line);
   driver.exited(ending.code ?? 0);

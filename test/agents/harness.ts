@@ -1,6 +1,5 @@
-// test/agents/harness.ts: turns of the real program of an agent against the scripted model. Not in our sandbox, but in the least
-// that gives a program what its plan says: files that it cannot change, a home, a project, an endpoint that puts the key in as the
-// gateway does, and hooks. Whoever has the real ones gives a `Stage` of their own.
+// test/agents/harness.ts: turns of the real program of an agent against the scripted model. Instead of ags's sandbox, a minimal one
+// provides what the plan needs: read-only files, a home, a project, hooks, and an endpoint that inserts the key as the gateway does.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,9 +21,9 @@ export interface TurnOptions {
   readonly model?: string;
   readonly maxTurns?: number;
   readonly maxCostMicros?: number;
-  /** `gone`: they are set up, and their program is not there. `mute`: it is, and reaches nobody. Without it: no hooks. */
+  /** `gone`: the hook program does not exist. `mute`: it gets no answer. Undefined: no hooks. */
   readonly hooks?: 'asked' | 'gone' | 'mute';
-  /** Of several of one kind, the first, unless it says which. */
+  /** A kind means the first sign-in of that kind. */
   readonly signIn?: SignIn['kind'] | SignIn;
   readonly mode?: AgentInput['mode'];
   readonly onEvent?: (event: AgentEvent, driver: AgentDriver) => void;
@@ -32,7 +31,7 @@ export interface TurnOptions {
 
 export interface TurnResult {
   readonly events: AgentEvent[];
-  /** Of stdout, as they came. */
+  /** The lines of stdout. */
   readonly lines: string[];
   readonly code: number;
   readonly session: string | null;
@@ -40,15 +39,15 @@ export interface TurnResult {
 
 export interface Stage extends AsyncDisposable {
   readonly project: string;
-  /** What the hooks were asked, in our words. */
+  /** The hook requests. */
   readonly asked: GateRequest[];
   write(path: string, content: string): void;
   read(path: string): string;
   has(path: string): boolean;
-  /** Waits until it is there. */
+  /** Waits until the file exists. */
   until(path: string): Promise<void>;
   turn(options?: TurnOptions): Promise<TurnResult>;
-  /** What is to be started, and starting it: for a terminal, or to change something in between. */
+  /** The command of a turn without running it: for a terminal, or to change it first. */
   prepare(options: TurnOptions): Prepared;
   run(prepared: Prepared): Promise<TurnResult>;
 }
@@ -66,7 +65,7 @@ export function finishOf({ events }: TurnResult): AgentEvent | undefined {
   return events.find(({ type }) => type === 'agent.finished');
 }
 
-/** With ids of calls that are the same in every run. */
+/** Events with call IDs that are the same in every run. */
 export function plain(events: readonly AgentEvent[]): unknown[] {
   const ids = new Map<string, string>();
   return events.map((event) => {
@@ -76,14 +75,14 @@ export function plain(events: readonly AgentEvent[]): unknown[] {
   });
 }
 
-/** `judge`: what the hooks say; where it says nothing, all that speaks of "forbidden" is refused before it is done. */
+/** `judge` answers the hooks; where it returns undefined, calls that contain "forbidden" are refused. */
 export async function createStage(
   agent: Agent,
   model: Model,
   judge: (request: GateRequest) => GateVerdict | undefined = () => undefined,
 ): Promise<Stage> {
   const program = programOf(agent);
-  // Of a clone below /tmp as well, which is empty in the box.
+  // Mounted explicitly: the checkout may be below /tmp, which is empty inside.
   const { directory } = programIn(agent);
   const root = mkdtempSync('/tmp/ags-agent-');
   const [home, project, files] = ['home', 'project', 'files'].map((name) => join(root, name)) as [

@@ -1,7 +1,8 @@
-// test/agents/mangle.ts: lines of agents, broken in every way that a reader may meet: cut, with values of other types, without keys.
+// test/agents/mangle.ts: breaks lines of agents at random: cuts them, changes the types of values, removes keys.
 import { expect } from 'vitest';
 import type { Agent } from '../../src/agents/agent.ts';
 import type { AgentEvent } from '../../src/protocol/agent-event.ts';
+import { ioTo } from './given.ts';
 
 const ODD = [
   null,
@@ -20,17 +21,12 @@ const ODD = [
   '\u0000\u001b[31m',
 ];
 
-/** Whatever is printed, the driver does not throw and says once that the agent has finished. */
+/** Expects that on any output the driver does not throw and emits agent.finished exactly once. */
 export function expectToWithstand(agent: Agent, lines: readonly string[], rounds: number): void {
   const random = seeded(20_261_116);
   for (let round = 0; round < rounds; round++) {
     const events: AgentEvent[] = [];
-    const driver = agent.drive({
-      write: () => undefined,
-      end: () => undefined,
-      emit: (event) => void events.push(event),
-      gate: () => Promise.resolve({ allow: true }),
-    });
+    const driver = agent.drive(ioTo((event) => void events.push(event)));
     driver.start('a goal');
     for (const line of lines) {
       driver.line(random() < 0.5 ? mangled(line, random) : line);
@@ -39,7 +35,7 @@ export function expectToWithstand(agent: Agent, lines: readonly string[], rounds
     driver.exited(Math.floor(random() * 256));
     driver.exited(0);
     expect(events.filter(({ type }) => type === 'agent.finished')).toHaveLength(1);
-    // Nothing but plain values, of the kinds that the protocol has.
+    // Events are plain JSON values.
     expect(JSON.parse(JSON.stringify(events))).toEqual(events);
     for (const event of events) if (event.type === 'tool.finished') expect(typeof event.id).toBe('string');
   }

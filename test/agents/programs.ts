@@ -1,5 +1,5 @@
-// test/agents/programs.ts: the real programs of agents, from npm, in the exact version that ags names. Each is installed once and
-// found again by later runs of the tests.
+// test/agents/programs.ts: the real programs of agents, from npm, in the exact version that ags installs. Each is installed once and
+// kept for later test runs.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -23,9 +23,9 @@ export function programOf(agent: Agent): string[] {
 }
 
 export interface ProgramInPlace {
-  /** Holds node_modules. */
+  /** The directory with node_modules. */
   readonly directory: string;
-  /** Below node_modules: one that was installed beside it, as ags does. */
+  /** Path below node_modules of a Node that was installed with the agent, as ags does. */
   readonly ownNode: string | null;
   readonly node: string | null;
   readonly program: string;
@@ -51,7 +51,7 @@ export function programIn({ install, name }: Agent): ProgramInPlace {
   };
 }
 
-/** Complete or not there: it is made beside its place and moved. */
+/** Installs packages atomically: into a temporary directory that is renamed. */
 function installed(name: string, packages: Readonly<Record<string, string>>): string {
   const directory = join(CACHE, name);
   const wanted = JSON.stringify(packages);
@@ -62,7 +62,7 @@ function installed(name: string, packages: Readonly<Record<string, string>>): st
   if (isThere()) return directory;
   mkdirSync(CACHE, { recursive: true });
   const fresh = mkdtempSync(join(CACHE, `.${name}-`));
-  // An ordinary user runs it too.
+  // An ordinary user runs the programs too.
   chmodSync(fresh, 0o755);
   writeFileSync(join(fresh, 'package.json'), '{"private":true}');
   const specs = Object.entries(packages).map(([one, version]) => `${one}@${version}`);
@@ -71,7 +71,7 @@ function installed(name: string, packages: Readonly<Record<string, string>>): st
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   writeFileSync(join(fresh, 'installed.json'), wanted);
-  // Another file of tests may have done the same meanwhile, and use it already.
+  // Another test file may have installed the same meanwhile, and use it already.
   if (isThere()) rmSync(fresh, { recursive: true });
   else {
     rmSync(directory, { recursive: true, force: true });

@@ -1,5 +1,5 @@
-// test/agents/qwen.full.test.ts: Qwen Code: what is started, how its lines are read, and the real program, from npm, doing what a scripted
-// model says. It and its hooks are tried against a project and a home that want to switch the hooks off.
+// test/agents/qwen.full.test.ts: Qwen Code: the plan, how its lines are read, and the real program, from npm, with a scripted model,
+// also against a project and a home that try to switch its hooks off.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { qwen } from '../../src/agents/qwen/qwen.ts';
 import { startModel } from '../model/server.ts';
@@ -104,7 +104,7 @@ describe('the plan of Qwen Code', () => {
     `);
   });
 
-  test('of a session that is taken up again in a terminal, without an account', () => {
+  test('of a session resumed in a terminal, without an account', () => {
     const plan = qwen.plan(inputFor(qwen, { mode: 'interactive', session: 'a-session', prompt: '-v', signIn: null }));
     expect(plan.argv).toEqual([
       '/opt/agent',
@@ -117,7 +117,7 @@ describe('the plan of Qwen Code', () => {
     expect(plan.env).not.toHaveProperty('OPENAI_BASE_URL');
   });
 
-  test.each(qwen.signIns)('with an $title asks the model of that account', (signIn) => {
+  test.each(qwen.signIns)('with an $title selects the model of that account', (signIn) => {
     const { env } = qwen.plan(inputFor(qwen, { signIn, endpoint: null }));
     expect(env['OPENAI_BASE_URL']).toMatch(new RegExp(`^https://${signIn.secret.host}/.*v1$`));
     expect(qwen.plan(inputFor(qwen, { signIn, model: 'another' })).env['OPENAI_MODEL']).toBe('another');
@@ -222,7 +222,7 @@ describe('the lines of Qwen Code', () => {
     });
   });
 
-  test('lines that nobody knows are kept', () => {
+  test('unknown lines are kept', () => {
     const odd = ['{"type":"new_thing"}', 'no JSON at all', '{"type":"system","subtype":"news"}'];
     expect(eventsOf(qwen, odd, { code: 1, errors: ['It broke.'] })).toEqual([
       ...odd.map((text) => ({ type: 'agent.printed', stream: 'stdout', text })),
@@ -231,7 +231,7 @@ describe('the lines of Qwen Code', () => {
     ]);
   });
 
-  test('broken lines break nothing', () => expectToWithstand(qwen, recorded('qwen'), 200));
+  test('malformed lines do no harm', () => expectToWithstand(qwen, recorded('qwen'), 200));
 });
 
 const shell = (command: string): Turn => ({
@@ -241,7 +241,7 @@ const shell = (command: string): Turn => ({
 describe('the real Qwen Code', () => {
   beforeAll(() => void programOf(qwen), 600_000);
 
-  test('writes, runs a command, goes on after one that a hook refused, and takes its session up again', async () => {
+  test('writes, runs a command, continues after one that a hook refused, and resumes its session', async () => {
     await using model = await startModel({ key: KEY, scenario: [] });
     await using stage = await createStage(qwen, model);
     const hello = `${stage.project}/hello.txt`;
@@ -273,7 +273,6 @@ describe('the real Qwen Code', () => {
       true,
       false,
     ]);
-    // The model was told why.
     expect(JSON.stringify(model.requests[2]?.body)).toContain('This is not wanted here.');
     expect(stage.asked.map(({ when, tool }) => `${when} ${tool}`)).toEqual([
       'before write_file',
@@ -291,14 +290,14 @@ describe('the real Qwen Code', () => {
     );
   }, 240_000);
 
-  test('a wrong key is told as such', async () => {
+  test('a wrong key is a failed sign-in', async () => {
     await using model = await startModel({ key: KEY, scenario: [{ say: 'Never said.' }] });
     await using stage = await createStage(qwen, model);
     const { events } = await stage.turn({ key: 'wrong' });
     expect(events.at(-1)).toMatchObject({ type: 'agent.finished', ok: false, cause: 'sign-in' });
   }, 240_000);
 
-  test('no file of the project or of an earlier turn switches the hooks off, nor does the agent while it runs', async () => {
+  test('no file of the project or of an earlier turn, and no command of the agent, switches the hooks off', async () => {
     const off = JSON.stringify({ disableAllHooks: true, hooks: {} });
     await using model = await startModel({
       key: KEY,
@@ -323,7 +322,7 @@ describe('the real Qwen Code', () => {
     expect(stage.has('project/bad.txt')).toBe(false);
   }, 240_000);
 
-  test('without an answer from the hooks nothing is done', async () => {
+  test('without an answer from the hooks no call runs', async () => {
     await using model = await startModel({ key: KEY, scenario: [shell('echo ran > ran.txt'), { say: 'Done.' }] });
     await using stage = await createStage(qwen, model);
     const { events } = await stage.turn({ hooks: 'gone' });

@@ -1,4 +1,4 @@
-// test/agents/terminal.ts: an agent in a real terminal (tmux), as a person sees it.
+// test/agents/terminal.ts: an agent in a real terminal (tmux), as a user sees it.
 // uses: tmux
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Prepared } from './harness.ts';
 
 export interface Terminal extends Disposable {
-  /** Waits until the screen shows it, and returns the screen. */
+  /** Waits until the screen shows the text, and returns the screen. */
   until(wanted: string): Promise<string>;
 }
 
@@ -26,7 +26,7 @@ export function openTerminal({ argv, env }: Prepared): Terminal {
         screen = tmux('capture-pane', '-p');
         if (screen.includes(wanted)) return screen;
       }
-      throw new Error(`"${wanted}" did not come. On the screen:\n${screen}`);
+      throw new Error(`"${wanted}" did not appear. On the screen:\n${screen}`);
     },
     [Symbol.dispose]() {
       tmux('kill-server');

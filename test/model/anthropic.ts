@@ -9,7 +9,7 @@ interface Body {
   readonly messages?: readonly { readonly role: string; readonly content: unknown }[];
 }
 
-/** What Claude Code itself puts into the model's mouth after an interruption. */
+/** Claude Code adds this as the model's answer after an interruption. */
 const PADDING = 'No response requested.';
 
 export const anthropic: ApiShape = {

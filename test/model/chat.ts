@@ -1,4 +1,4 @@
-// test/model/chat.ts: the chat completions API, as OpenAI made it and many others speak it.
+// test/model/chat.ts: OpenAI's chat completions API, which many others implement.
 import type { ServerResponse } from 'node:http';
 import type { ApiShape, Turn } from './scenario.ts';
 
@@ -21,7 +21,7 @@ export const chat: ApiShape = {
   answer(response, turn, body) {
     const { model = 'scripted', messages = [], stream } = body as ChatRequest;
     if (turn.fail !== undefined) return fail(response, turn.fail);
-    // The id of a call must be another one in each answer of a conversation.
+    // Each answer of a conversation needs a different call ID.
     const call = turn.call && {
       id: `call_${messages.length}`,
       type: 'function',

@@ -1,5 +1,5 @@
-// test/model/gemini.ts: the Gemini API, with and without streaming, and the same as Google's log-in has it (v1internal): wrapped once
-// more, with a call before that says who one is.
+// test/model/gemini.ts: the Gemini API, with and without streaming, and its variant for Google accounts (v1internal), which wraps each
+// body and starts with a call that identifies the user.
 import type { ServerResponse } from 'node:http';
 import type { ApiShape, Turn } from './scenario.ts';
 
@@ -11,7 +11,7 @@ interface GeminiRequest {
 
 const PATH = /\/v1(?:(?:beta|alpha)?\/models\/([^/:]+)|internal):(\w+)$/;
 
-/** A request of the log-in names its model and holds the same as any other one. */
+/** A v1internal request names its model and contains a usual request. */
 function unwrapped(body: unknown): GeminiRequest {
   return (body as { request?: GeminiRequest }).request ?? (body as GeminiRequest);
 }
@@ -19,7 +19,7 @@ function unwrapped(body: unknown): GeminiRequest {
 export const gemini: ApiShape = {
   name: 'gemini',
   matches: (method, path) => method === 'POST' && PATH.test(path.split('?')[0] ?? ''),
-  /** A request with a schema, or without tools, decides or sums up something beside the conversation. */
+  /** A request with a schema, or without tools, is not part of the conversation. */
   answered(body) {
     const { contents, tools, generationConfig = {} } = unwrapped(body);
     if (tools === undefined || tools.length === 0 || wantsJson(generationConfig)) return null;
@@ -51,7 +51,7 @@ export const gemini: ApiShape = {
   },
 };
 
-/** Before each turn Gemini CLI asks how hard it is, to choose a model. */
+/** Before each turn Gemini CLI asks how complex the request is, to choose a model. */
 const ROUTE = '{"complexity_reasoning":"It is simple.","complexity_score":10}';
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 };

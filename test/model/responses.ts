@@ -20,10 +20,10 @@ export const responses: ApiShape = {
   matches: (method, path) => method === 'POST' && path.endsWith('/responses'),
   answered(body) {
     const { input = [], tools = [], text } = body as Body;
-    // A title is wanted as JSON, in a conversation of its own.
+    // A request for a title, in a separate conversation, asks for JSON.
     if (text?.format !== undefined) return null;
     if (tools.length === 0 && !input.some(({ type }) => type === 'additional_tools')) return null;
-    // What is said and called in one answer are items of their own, one after the other.
+    // The text and the call of one answer are consecutive items.
     const ours = input.map(
       ({ type, role }) => role === 'assistant' || type === 'function_call' || type === 'custom_tool_call',
     );

@@ -1,5 +1,5 @@
-// test/model/server.ts: a model that says what a scenario tells it to, on loopback, for the real programs of agents. It speaks
-// the API of each of them, wants the right key, and remembers what it was asked.
+// test/model/server.ts: a scripted model on loopback for the real programs of agents. It implements the API of each of them,
+// requires the right key, and records its requests.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -10,7 +10,6 @@ import { gemini } from './gemini.ts';
 import { responses } from './responses.ts';
 import type { ApiShape, Scenario, Turn } from './scenario.ts';
 
-/** One line for each. */
 const SHAPES: readonly ApiShape[] = [
   anthropic, // Claude Code
   responses, // Codex CLI
@@ -20,12 +19,12 @@ const SHAPES: readonly ApiShape[] = [
 
 export interface ModelRequest {
   readonly method: string;
-  /** Without its query. */
+  /** The path without the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;
   readonly shape: string | null;
-  /** Which turn of the scenario it was answered with; null: it was refused, or stood beside the conversation. */
+  /** The index of the turn that answered; null: refused, or beside the conversation. */
   readonly turn: number | null;
   readonly keyOk: boolean;
 }
@@ -41,11 +40,11 @@ export interface Model extends AsyncDisposable {
 
 export interface ModelOptions {
   readonly scenario: Scenario;
-  /** What must come in `x-api-key`, `authorization: Bearer`, `x-goog-api-key` or `?key=`. */
+  /** The key that must be in `x-api-key`, `authorization: Bearer`, `x-goog-api-key` or `?key=`. */
   readonly key: string;
-  /** Asked before each answer of the conversation: an answer can be held back. */
+  /** Called before each answer of the conversation; can delay it. */
   readonly before?: (request: ModelRequest) => Promise<void> | void;
-  /** Speaks TLS, for tests that stand in for the real host. */
+  /** Serves TLS, for tests that replace the real host. */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
@@ -102,11 +101,11 @@ export async function startModel(options: ModelOptions): Promise<Model> {
 }
 
 const WRONG_KEY: Turn = { fail: { status: 401, message: 'the key is wrong' } };
-/** Titles are wanted as JSON, suggestions as text: this is both. */
+/** Valid both as JSON, for titles, and as text, for suggestions. */
 const ASIDE: Turn = { say: '{"title":"A scripted task"}' };
 const NOTHING_MORE: Turn = { say: 'There is nothing more to do.' };
 
-/** A failure leaves no trace in a conversation, so those given are counted here; one that is the last turn stays. */
+/** Counts failures, which leave no trace in the conversation. A failure as the last turn repeats. */
 function createScript(scenario: Scenario): (answered: number) => { turn: Turn; index: number } {
   let failed = 0;
   return (answered) => {

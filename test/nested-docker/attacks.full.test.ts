@@ -1,5 +1,5 @@
-// test/nested-docker/attacks.full.test.ts: what an agent could try with an engine of its own: to reach this machine, its engine, its files, its
-// network, other tasks, or what holds its own engine. One sandbox tries it all; each attempt is judged by itself.
+// test/nested-docker/attacks.full.test.ts: attacks of an agent with nested Docker on this machine, its engine, its files, its network, other
+// tasks, and the processes around the nested daemon. One sandbox makes all attempts; each has its own test.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -42,7 +42,7 @@ try kernel sh -c 'echo x > /hostproc/sys/kernel/core_pattern'
 try messages dd if=/hostproc/kmsg of=/dev/null bs=1 count=1
 try hypervisor chroot /host /usr/bin/perl -e 'print socket(my $any, 40, 1, 0) ? "open" : $!'
 try strangers sh -c 'grep -l "^Uid:.65534" /hostproc/[0-9]*/status | grep -c .'
-try porter sh -c 'for s in $(grep -l "^Uid:.65534" /hostproc/[0-9]*/status); do ls \${s%status}fd; done 2> /dev/null | grep -c .'
+try helper sh -c 'for s in $(grep -l "^Uid:.65534" /hostproc/[0-9]*/status); do ls \${s%status}fd; done 2> /dev/null | grep -c .'
 try password sh -c 'cat /hostproc/[0-9]*/environ 2> /dev/null | grep -c a-password-of-the-user'
 `,
   )}${inside(
@@ -58,7 +58,7 @@ try through sh -c 'printf "CONNECT 127.0.0.1:${port} HTTP/1.1\\r\\nHost: x\\r\\n
 `;
 }
 
-describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, with an engine inside, an attacker cannot', (caller) => {
+describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, with nested Docker, an attacker cannot', (caller) => {
   let hub: ImageHub;
   let machine: Machine;
   let server: Server;
@@ -69,7 +69,7 @@ describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, with an engine inside, an 
     hub = await startImageHub();
     machine = createPlace(caller, hub);
     writeFileSync(join(machine.root, 'canary'), 'canary of this machine\n', { mode: 0o644 });
-    // What the client puts into every container, unless it is told otherwise.
+    // Docker's client sets these variables in every container by default.
     const proxies = { default: { httpProxy: 'http://me:a-password-of-the-user@proxy.corp:3128' } };
     mkdirSync(join(machine.home, '.docker'));
     writeFileSync(join(machine.home, '.docker/config.json'), JSON.stringify({ proxies }));
@@ -95,7 +95,7 @@ describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, with an engine inside, an 
     await hub?.[Symbol.asyncDispose]();
   });
 
-  test('be refused for another reason: there is an image, and it runs to the end', () => {
+  test('fail for another reason: the image is pulled and runs to the end', () => {
     expect(said['pulled']).toMatch(/^0 [0-9a-f]{12}$/);
     expect(said['strangers']).toBe('0 2');
     expect(said['alive']).toBe('0 still here');
@@ -104,33 +104,37 @@ describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, with an engine inside, an 
   test.each([
     ['find the socket of the engine of this machine', 'socket', /^1 .*(Cannot connect|no such file)/i],
     ['read files of this machine', 'files', /^1 cat: can't open .*No such file/],
-    ['write where the programs of this machine are', 'write', /^1 touch: .*Read-only file system/],
-    ['make them writable', 'remount', /^1 .*(ermission denied|not permitted)/],
-    ['write there after trying to', 'planted', /^1 .*Read-only file system/],
+    ['write to the programs of this machine', 'write', /^1 touch: .*Read-only file system/],
+    ['remount the programs of this machine writable', 'remount', /^1 .*(ermission denied|not permitted)/],
+    ['write to them after the remount', 'planted', /^1 .*Read-only file system/],
     ['find a disk', 'disks', /^0 $/],
     ['change a setting of the kernel', 'kernel', /^[12] .*(ermission denied|not permitted|Read-only)/],
     ['read the messages of the kernel', 'messages', /^1 .*(ermission denied|not permitted)/],
     ['reach a service on the loopback of this machine', 'loopback', /^1 .*refused/],
     ['reach a service at its address', 'machine', /^1 .*(unreachable|refused)/],
-    ['reach a service by the bridge', 'bridge', /^1 .*(refused|unreachable|timed out)/],
-    ['reach the metadata of a cloud', 'metadata', /^1 .*(refused|unreachable|timed out)/],
+    ['reach a service over the bridge', 'bridge', /^1 .*(refused|unreachable|timed out)/],
+    ['reach the metadata service of a cloud', 'metadata', /^1 .*(refused|unreachable|timed out)/],
     ['reach the registry itself', 'registry', /^1 .*refused/],
-    ['have an interface but its own', 'interfaces', /^[01] 0$/],
-    ['put anything into the cache of images', 'upload', /^0 HTTP\/1\.1 405 /],
-    ['push an image there', 'push', /^1 /],
-    ['go through the cache to anywhere', 'through', /^0 HTTP\/1\.1 403 /],
-    ['join the processes around its engine', 'processes', /^125 .*not permitted/],
-    ['look into what holds a descriptor of ours', 'porter', /^1 0$/],
-    ['talk to the hypervisor, which no network namespace keeps apart', 'hypervisor', /^0 Address family not supported/],
-    ['find where it met us', 'meeting', /^0 $/],
-    ["find a password in the settings of the user's own client", 'password', /^1 0$/],
+    ['have an interface besides its own', 'interfaces', /^[01] 0$/],
+    ['upload to the image cache', 'upload', /^0 HTTP\/1\.1 405 /],
+    ['push an image to the cache', 'push', /^1 /],
+    ['use the cache as a proxy', 'through', /^0 HTTP\/1\.1 403 /],
+    ['join the processes around the nested daemon', 'processes', /^125 .*not permitted/],
+    ['read the descriptors of the network helper', 'helper', /^1 0$/],
+    [
+      'talk to the hypervisor, which network namespaces do not isolate',
+      'hypervisor',
+      /^0 Address family not supported/,
+    ],
+    ['find the directory of the handshake with ags', 'meeting', /^0 $/],
+    ["find a password from the settings of the user's Docker client", 'password', /^1 0$/],
   ])('%s', (_what, name, outcome) => {
     expect(said[name]).toMatch(outcome);
   });
 
-  test('be met by a service of this machine', () => {
+  test('reach any service of this machine', () => {
     expect(visitors).toEqual([]);
   });
 });
 
-if (!CAN_NEST) test.skip('no engine answers here, or there is no registry for it', () => undefined);
+if (!CAN_NEST) test.skip('Docker does not answer here, or docker-registry is missing', () => undefined);

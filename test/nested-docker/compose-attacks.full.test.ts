@@ -1,5 +1,5 @@
-// test/nested-docker/compose-attacks.full.test.ts: what a hostile compose file could try: to reach files, networks, the engine and the ports of this
-// machine, or secrets of the project. One run tries what an engine lets it try; each attempt is judged by itself.
+// test/nested-docker/compose-attacks.full.test.ts: attacks of a hostile compose file on the files, networks, engine and ports of this machine,
+// and on secrets of the project. One run makes all attempts that Docker permits; each has its own test.
 // uses: gcc
 import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ services:
     ports: ["0.0.0.0:17778:80"]
 `;
 
-/** In every program that is started with it: a try to write where an answer would go, and to have 5 GiB. */
+/** A preloaded library that tries to write to the output directory and to allocate 5 GiB. */
 const EARLY = `#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,31 +100,31 @@ describe.runIf(CAN_COMPOSE).each(ENGINE_CALLERS)('as %s, a compose file cannot',
     machine?.[Symbol.dispose]();
   });
 
-  test('be kept from its attempts by another reason: all are up, and see the files of the project', () => {
+  test('fail for another reason: its services are up and see the files of the project', () => {
     expect({ seen: said['seen'], open: said['open'] }).toEqual({ seen: '0 a file of the project', open: 'yes' });
   });
 
   test.each([
     ['read files of this machine', 'files', /^1 .*No such file/],
     ['list the home of the user', 'home', /^1 .*No such file/],
-    ['write where the programs of this machine are', 'write', /^1 .*Read-only file system/],
+    ['write to the programs of this machine', 'write', /^1 .*Read-only file system/],
     ['reach a service of this machine', 'loopback', /^1 .*refused/],
     ['read the settings of the repository, which may hold a token', 'settings', /^1 .*No such file/],
-    ['read what is hidden from sandboxes', 'hidden', /^1 .*No such file/],
+    ['read hidden files', 'hidden', /^1 .*No such file/],
   ])('%s', (_what, name, outcome) => {
     expect(said[name]).toMatch(outcome);
   });
 
-  test('open a port on this machine, or be met by a service of it', () => {
+  test('open a port on this machine, or reach a service of it', () => {
     expect(fromOutside).toBe('ECONNREFUSED');
     expect(visitors).toEqual([]);
   });
 
   test.each([
     ['a file beside the project', 'env_file: ../../../canary'],
-    ['a file by its path', 'env_file: CANARY'],
-    ['a service of another file', 'extends: { file: ../../../canary, service: x }'],
-  ])('have %s read for it', async (_what, line) => {
+    ['a file by its absolute path', 'env_file: CANARY'],
+    ['a service of a file beside the project', 'extends: { file: ../../../canary, service: x }'],
+  ])('make the compose client read %s', async (_what, line) => {
     machine.write(
       'other.yaml',
       `version: "3.4"\nservices:\n  x:\n    image: app:1\n    ${line.replace('CANARY', join(machine.root, 'canary'))}\n`,
@@ -135,7 +135,7 @@ describe.runIf(CAN_COMPOSE).each(ENGINE_CALLERS)('as %s, a compose file cannot',
     expect(stderr).toMatch(/compose files cannot be used:[^]*(Couldn't find|No such file|not found)/);
   });
 
-  test('have the client, which loads what the project names, write here or take the memory of this machine', async () => {
+  test('make the client, with a preloaded library, write here or exhaust the memory of this machine', async () => {
     const source = join(machine.root, 'early.c');
     writeFileSync(source, EARLY);
     execFileSync('gcc', ['-shared', '-fPIC', '-o', join(machine.project, 'early.so'), source]);
@@ -143,12 +143,12 @@ describe.runIf(CAN_COMPOSE).each(ENGINE_CALLERS)('as %s, a compose file cannot',
     machine.write('ags.yaml', 'compose: { files: [quiet.yaml], env: { LD_PRELOAD: ./early.so } }\n');
     const { code, stderr } = await runAgs(machine, ['exec', '--', 'echo', 'begun']);
     expect([9, 5, 1]).toContain(code);
-    // Where it was ended, nothing is told of what it said; where it ended by itself, it had run.
+    // A killed client's output is not shown; a client that ended by itself shows that the library ran.
     expect(stderr).toMatch(/write: No such file or directory|The compose client was ended/);
     expect(stderr).not.toMatch(/memory: got it|write: done/);
   });
 
-  test('have a link followed to where an override of the user would be', async () => {
+  test('have a link followed in place of the user’s override file', async () => {
     machine.write('ags.yaml', 'compose: { override: planted.yaml }\n');
     symlinkSync(join(machine.root, 'canary'), join(machine.project, 'planted.yaml'));
     const asked = await runAgs(machine, ['exec', '--', 'echo', 'begun']);
@@ -189,4 +189,4 @@ function knock(port: number): Promise<string> {
   });
 }
 
-if (!CAN_COMPOSE) test.skip('no engine answers here, or there is no compose client', () => undefined);
+if (!CAN_COMPOSE) test.skip('Docker does not answer here, or docker-compose is missing', () => undefined);

@@ -1,4 +1,4 @@
-// test/nested-docker/compose-config.test.ts: what is read from a compose client's and an engine's words, in both versions of the former. Pure.
+// test/nested-docker/compose-config.test.ts: parsing of the output of compose clients, version 1 and 2, and of engines. Pure.
 import { describe, expect, test } from 'vitest';
 import { parseComposeText } from '../../src/config/compose-text.ts';
 import { readComposed } from '../../src/nested-docker/compose-config.ts';
@@ -40,8 +40,8 @@ const ALL = { project: '/p', profiles: [], chosen: [] };
 const read = (text: string, want: Partial<Parameters<typeof readComposed>[1]> = {}) =>
   readComposed(parseComposeText(text), { ...ALL, ...want });
 
-describe('compose files, as their client puts them together', () => {
-  test('name services, with their ports and what they share of the project, and nothing else of this machine', () => {
+describe('compose files, as resolved by the client', () => {
+  test('name services with their ports and the project files they mount, and nothing else of this machine', () => {
     expect(read(FIRST)).toEqual({
       list: [
         { name: 'db', address: '127.77.1.1', ports: [5432, 7000, 7001] },
@@ -58,7 +58,7 @@ describe('compose files, as their client puts them together', () => {
     });
   });
 
-  test('are cut down to what was chosen, with what that depends on, and to the profiles that are on', () => {
+  test('are reduced to the chosen services with their dependencies, and to the active profiles', () => {
     const names = (want: Parameters<typeof read>[1]): string[] => read(FIRST, want).list.map(({ name }) => name);
     expect(names({ chosen: ['web'] })).toEqual(['db', 'web']);
     expect(names({ chosen: ['db'] })).toEqual(['db']);
@@ -86,13 +86,13 @@ describe('compose files, as their client puts them together', () => {
     '{services: 7}',
     '{services: {a: [1]}}',
     '{services: {a: {ports: {x: 1}, volumes: 3, expose: [x, -1, 70000, 9-1]}}}',
-  ])('of another form have nothing that counts: %s', (text) => {
+  ])('of another form yield nothing: %s', (text) => {
     const { list, shared } = read(text);
     expect([...list.flatMap(({ ports }) => ports), ...shared]).toEqual([]);
   });
 });
 
-test('the two streams of a container come out of one, wherever it is cut', () => {
+test('stdout and stderr of a container are separated, wherever the stream is cut', () => {
   const piece = (stream: number, text: string): Buffer => {
     const head = Buffer.alloc(8);
     head[0] = stream;

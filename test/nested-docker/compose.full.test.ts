@@ -1,14 +1,12 @@
-// test/nested-docker/compose.full.test.ts: a project's own compose files beside commands, agents and checks, in engines of their own: names, ports, files of
-// the project, whose files count, what fails, and nothing left behind.
-import { execFileSync } from 'node:child_process';
+// test/nested-docker/compose.full.test.ts: a project's compose files beside commands, agents and checks, in nested Docker: names, ports, project
+// files, failures, and cleanup.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Caller, Machine } from '../harness.ts';
-import { ENGINE } from '../conformance/docker-backend.ts';
 import { startImageHub, type ImageHub } from './image-hub.ts';
-import { CAN_COMPOSE, createPlace, ENGINE_CALLERS, outcomes, runAgs, startAgs, TRY } from './place.ts';
+import { CAN_COMPOSE, createPlace, ENGINE_CALLERS, left, outcomes, runAgs, startAgs, TRY } from './place.ts';
 
 let hub: ImageHub;
 beforeAll(async () => {
@@ -16,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
-/** Two services of which one is built, one that ends well, and one that only a profile wants. */
+/** A service from an image, one that is built, and one that ends with success. */
 const SHOP = `version: "3.4"
 services:
   web:
@@ -67,25 +65,15 @@ const VISITED = {
   job: '0 Exited (0)',
 };
 
-const left = (task: string): string[] =>
-  ['ps --all --quiet', 'volume ls --quiet'].flatMap((list) =>
-    execFileSync(ENGINE.program, [...list.split(' '), '--filter', `label=ags.run=${task}`], {
-      env: ENGINE.env,
-      encoding: 'utf8',
-    })
-      .split('\n')
-      .filter((line) => line !== ''),
-  );
-
 describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => {
   test.each([
     { caller: 'root', backend: 'native' },
     { caller: 'user', backend: 'docker' },
   ] as const)(
-    'are up under their names when a command of $caller begins, in a sandbox of kind $backend',
+    'are up under their names when a command of $caller starts in a $backend sandbox',
     async ({ caller, backend }) => {
       using machine = createShop(caller);
-      // The user's own, which git does not know.
+      // The user's override file is not tracked by git.
       machine.write('override.user.yaml', 'version: "3.4"\nservices: { api: { environment: { WORD: more } } }\n');
       const { code, stdout, stderr } = await runAgs(machine, ['exec', '--backend', backend, '--', 'sh', '-c', VISIT]);
       expect({ code, stderr, ...outcomes(stdout) }).toEqual({
@@ -99,9 +87,9 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
     120_000,
   );
 
-  test('beside an agent are those of the commit it started from; it waits for who is not up, and sees states and logs', async () => {
+  test('beside an agent come from its base commit; the agent waits for the services, and their states and logs are shown', async () => {
     using machine = createShop('root');
-    // What an agent makes of the files is not what it is checked with.
+    // Checks ignore the agent's changes to compose files.
     machine.write(
       'agent.sh',
       '#!/bin/sh\ncurl --silent http://web/ > web.txt\necho "services: {}" > docker-compose.yaml\n',
@@ -130,7 +118,7 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
     expect(checked.code, checked.stdout + checked.stderr).toBe(0);
   }, 120_000);
 
-  test('that fail end a command before it begins, with the service and the end of its log', async () => {
+  test('that fail keep a command from starting, and the error names the service and the end of its log', async () => {
     using machine = createShop('root', {
       'compose.yaml':
         'version: "3.4"\nservices:\n  sad: { image: "app:1", expose: [80], command: "sh -c \'echo last words; exit 3\'" }\n',
@@ -147,7 +135,7 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
     expect(without).toEqual({ code: 0, stdout: 'begun\n', stderr: '' });
   });
 
-  test('are gone, with engine and data, when their ags is killed', async () => {
+  test('are removed, with the nested daemon and its data, when their ags is killed', async () => {
     using machine = createShop('root', {
       'docker-compose.yml':
         'version: "3.4"\nservices:\n  still: { image: "app:1", command: sleep 600, volumes: ["data:/data"] }\nvolumes: { data: {} }\n',
@@ -164,4 +152,4 @@ describe.runIf(CAN_COMPOSE && ENGINE_CALLERS.length > 0)('compose files', () => 
   }, 120_000);
 });
 
-if (!CAN_COMPOSE) test.skip('no engine answers here, or there is no compose client', () => undefined);
+if (!CAN_COMPOSE) test.skip('Docker does not answer here, or docker-compose is missing', () => undefined);

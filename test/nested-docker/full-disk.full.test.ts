@@ -1,4 +1,4 @@
-// test/nested-docker/full-disk.full.test.ts: an engine inside whose containers fill the disk of the engine outside, where no limit of a sandbox counts.
+// test/nested-docker/full-disk.full.test.ts: nested Docker whose containers fill the disk of this machine's engine, where the limits of a sandbox do not apply.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { seccompArch } from '../../src/sandbox/spec/seccomp.ts';
 import { ENGINE } from '../conformance/docker-backend.ts';
 import { CAN_NEST } from './place.ts';
 
-describe.runIf(CAN_NEST && process.getuid?.() === 0)('an engine inside', () => {
+describe.runIf(CAN_NEST && process.getuid?.() === 0)('nested Docker', () => {
   let dir: string;
   beforeAll(() => {
     dir = mkdtempSync('/var/lib/ags-full-disk-');
     mkdirSync(join(dir, 'disk'));
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', join(dir, 'disk')]);
-    // The engine of this machine, but for what it says of its disk: nobody's own is filled for a test.
+    // A wrapper of Docker that reports a small tmpfs as its disk, so that the test fills no real disk.
     const script = `#!/bin/sh\ncase "$*" in *DockerRootDir*) echo '${dir}/disk' ;; *) exec ${ENGINE.program} "$@" ;; esac\n`;
     writeFileSync(join(dir, 'docker'), script);
     chmodSync(join(dir, 'docker'), 0o755);
@@ -41,7 +41,7 @@ describe.runIf(CAN_NEST && process.getuid?.() === 0)('an engine inside', () => {
     onPorts: () => undefined,
   });
 
-  test('ends before the disk that it writes to is full, and does not begin again until there is room', async () => {
+  test('ends before the disk is full, and does not start again until there is room', async () => {
     const engine = await startNestedEngine(options());
     writeFileSync(join(dir, 'disk/x'), Buffer.alloc(62 * 2 ** 20));
     expect(await engine.done).toMatch(/^the disk of .* is nearly full \(.* left\)$/);

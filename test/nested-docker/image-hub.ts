@@ -1,4 +1,4 @@
-// test/nested-docker/image-hub.ts: a real registry on loopback that stands for Docker Hub, with one small image in it.
+// test/nested-docker/image-hub.ts: a real registry on loopback instead of Docker Hub, with one small image.
 // uses: registry, curl
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,13 +12,13 @@ const REGISTRY = '/usr/bin/docker-registry';
 const BUSYBOX = '/usr/bin/busybox';
 const CURL = '/usr/bin/curl';
 
-/** Both come with `npm run test:all`; without them the tests of engines inside are left out. */
+/** `npm run test:all` installs both; without them the tests of nested Docker are skipped. */
 export const HAS_HUB = existsSync(REGISTRY) && existsSync(BUSYBOX);
 if (!HAS_HUB && process.env['AGS_REQUIRE_ALL'] !== undefined) throw new Error('docker-registry or busybox is missing');
 
 export interface ImageHub extends AsyncDisposable {
   readonly origin: string;
-  /** What was fetched of layers and configurations, by whomever. */
+  /** Layers and configurations that were fetched. */
   readonly blobsFetched: string[];
 }
 
@@ -113,7 +113,7 @@ async function pushImage(origin: string, dir: string): Promise<void> {
   if (put.status !== 201) throw new Error(`the image was not taken: ${put.status} ${await put.text()}`);
 }
 
-/** A program that is linked as usual: the static one above cannot look names up. */
+/** Adds a dynamically linked program, because the static busybox cannot resolve names. */
 function withLibraries(program: string): string[] {
   const { stdout } = spawnSync('ldd', [program], { encoding: 'utf8' });
   return [program, ...Array.from(stdout.matchAll(/(?:=> )?(\/\S+) \(0x/g), ([, path = '']) => path)];

@@ -1,28 +1,16 @@
-// test/nested-docker/nested-docker.full.test.ts: a task with an engine of its own, from the command line: images through the cache, builds, containers,
-// ports, and nothing left behind.
-import { execFileSync } from 'node:child_process';
+// test/nested-docker/nested-docker.full.test.ts: a task with nested Docker, from the command line: images through the cache, builds, containers,
+// ports, and cleanup.
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENGINE } from '../conformance/docker-backend.ts';
 import { startImageHub, type ImageHub } from './image-hub.ts';
-import { CAN_NEST, createPlace, ENGINE_CALLERS, outcomes, runAgs, startAgs, TRY } from './place.ts';
+import { CAN_NEST, createPlace, ENGINE_CALLERS, left, outcomes, runAgs, startAgs, TRY } from './place.ts';
 
 let hub: ImageHub;
 beforeAll(async () => {
   if (CAN_NEST) hub = await startImageHub();
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
-
-const engine = (...args: string[]): string =>
-  execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
-
-function left(task: string): string[] {
-  return [
-    ...engine('ps', '--all', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
-    ...engine('volume', 'ls', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
-  ].filter((line) => line !== '');
-}
 
 const WORK = `${TRY}
 try host echo "$DOCKER_HOST"
@@ -42,15 +30,15 @@ for where in $PWD /tmp/new; do try "show $where" sh -c "docker run --rm --volume
 try reaper echo "$TESTCONTAINERS_RYUK_DISABLED"
 `;
 
-/** The attacks run in native sandboxes of both callers. */
+/** attacks.full.test.ts covers native sandboxes of both callers. */
 const CASES = [
   { caller: 'root', backend: 'native' },
   { caller: 'root', backend: 'docker' },
   { caller: 'user', backend: 'docker' },
 ] as const;
 
-describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => {
-  test.each(CASES)('builds and runs as $caller in a sandbox of kind $backend', async ({ caller, backend }) => {
+describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('nested Docker', () => {
+  test.each(CASES)('builds and runs images as $caller in a $backend sandbox', async ({ caller, backend }) => {
     using machine = createPlace(caller, hub);
     const { code, stdout, stderr } = await runAgs(machine, ['exec', '--backend', backend, '--', 'sh', '-c', WORK]);
     expect({ code, stderr: stderr.replaceAll(/^ags: Network: refused .*\n/gm, ''), ...outcomes(stdout) }).toEqual({
@@ -63,7 +51,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
       port: '0 served inside',
       closed: expect.stringMatching(/^7 /) as unknown,
       other: expect.stringContaining('Images from ghcr.io are not allowed in this sandbox') as unknown,
-      // Not an empty directory.
+      // Docker must not mount an empty directory instead.
       [`show ${machine.project}`]: expect.stringMatching(/^0 mkdir .*: read-only file system$/) as unknown,
       'show /tmp/new': '0 mkdir /tmp/new: read-only file system',
       reaper: '0 true',
@@ -71,7 +59,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
     expect(readdirSync(machine.stateDir).filter((name) => name.startsWith('.inner-'))).toEqual([]);
   });
 
-  test('gets an image once for two tasks that want it at the same time', async () => {
+  test('fetches an image once for two tasks that pull it at the same time', async () => {
     using machine = createPlace('root', hub);
     hub.blobsFetched.length = 0;
     const pull = () => runAgs(machine, ['exec', '--', 'sh', '-c', 'docker pull --quiet app:1']);
@@ -81,7 +69,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
     expect(new Set(hub.blobsFetched).size).toBe(2);
   });
 
-  test('starts when somebody asks for it, and is gone, with its containers and its data, when its ags is killed', async () => {
+  test('starts with the first request, and is removed, with its containers and data, when its ags is killed', async () => {
     using machine = createPlace('root', hub);
     const child = startAgs(machine, ['exec', '--', 'sh', '-c', 'echo up; read go; docker run -d app:1 sleep 600; cat']);
     const heard = () => new Promise<void>((resolve) => child.stdout?.once('data', () => resolve()));
@@ -103,7 +91,7 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
     expect(readdirSync(machine.stateDir).filter((name) => name.startsWith('.inner-'))).toEqual([]);
   });
 
-  test('is in the plan, with all that protects it', async () => {
+  test('is in the plan, with every protection', async () => {
     using machine = createPlace('root', hub);
     const { stdout } = await runAgs(machine, ['plan', '--json', '--', 'true']);
     const { docker, beside, label, spec } = JSON.parse(stdout) as {
@@ -129,4 +117,4 @@ describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('an engine inside', () => 
   });
 });
 
-if (!CAN_NEST) test.skip('no engine answers here, or there is no registry for it', () => undefined);
+if (!CAN_NEST) test.skip('Docker does not answer here, or docker-registry is missing', () => undefined);

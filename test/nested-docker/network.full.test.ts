@@ -1,5 +1,5 @@
-// test/nested-docker/network.full.test.ts: containers of an engine inside and the network: what the task may reach they reach with no special care,
-// and nothing else. One sandbox tries it all; each attempt is judged by itself.
+// test/nested-docker/network.full.test.ts: containers of nested Docker reach the hosts that the task may reach, without any setup, and nothing
+// else. One sandbox makes all attempts; each has its own test.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -15,7 +15,7 @@ const SECRET = 's3cr3t-value-of-the-user';
 const inside = (flags: string, attempts: string): string =>
   `docker run --rm --interactive ${flags} app:1 sh -s <<'ATTEMPTS'\n${TRY}${attempts}ATTEMPTS\n`;
 
-/** Of this machine, as somebody else would reach it. */
+/** This machine's address on its network. */
 const ADDRESS =
   Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
@@ -38,9 +38,9 @@ try otherport curl -sS -m 5 http://allowed.test:8080/
 try loopback curl -sS -o /dev/null -w '%{http_code}' -x http://100.64.0.1:3128 http://127.0.0.1:${port}/
 try machine curl -sS -o /dev/null -w '%{http_code}' -x http://100.64.0.1:3128 http://${ADDRESS}:${port}/
 try direct curl -sS -m 5 http://${ADDRESS}:${port}/
-try world curl -sS -m 5 http://8.8.8.8/
+try internet curl -sS -m 5 http://8.8.8.8/
 try engine curl -sS -m 5 http://172.17.0.1:2375/_ping
-try hall curl -sS -m 5 http://100.64.0.1:2375/_ping
+try egress curl -sS -m 5 http://100.64.0.1:2375/_ping
 try hooks curl -sS -m 5 http://100.64.0.1:3130/
 try endpoint curl -sS -m 5 http://100.64.0.1:3129/
 try cache curl -sS -m 5 http://172.17.0.1:5000/v2/
@@ -67,7 +67,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
-describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, a container of an engine inside', (caller) => {
+describe.runIf(CAN_NEST).each(ENGINE_CALLERS)('as %s, a container of nested Docker', (caller) => {
   let context: HostContext;
   let machine: Machine;
   let server: Server;
@@ -133,42 +133,42 @@ secrets:\n  - { name: api, host: api.test, header: authorization, env: API_TOKEN
   });
 
   test.each([
-    ['reaches an allowed host, knowing of no proxy', 'plain', /^0 hello world$/],
-    ['over TLS as well', 'tls', /^0 hello world$/],
-    ['or by the proxy', 'proxy', /^0 hello world$/],
-    ['from a network that somebody made', 'own', /^0 hello world$/],
-    ['as a step of a build', 'built', /^0 hello world$/],
-    ['reaches others by their names', 'peer', /^0 served inside$/],
-    ['reaches what is allowed while it runs, and not before', 'before', /^6 /],
-    ['then', 'after', /^0 hello world$/],
-    ['has a secret put in, and never sees it', 'secret', /^0 hello Bearer \*+$/],
+    ['reaches an allowed host without proxy settings', 'plain', /^0 hello world$/],
+    ['reaches it over TLS', 'tls', /^0 hello world$/],
+    ['reaches it by the proxy', 'proxy', /^0 hello world$/],
+    ['reaches it from a user-defined network', 'own', /^0 hello world$/],
+    ['reaches it in a step of a build', 'built', /^0 hello world$/],
+    ['reaches other containers by name', 'peer', /^0 served inside$/],
+    ['does not reach a host before it is allowed', 'before', /^6 /],
+    ['reaches the host once it is allowed', 'after', /^0 hello world$/],
+    ['sends a secret that it never sees', 'secret', /^0 hello Bearer \*+$/],
   ])('%s', (_what, name, outcome) => {
     expect(said[name]).toMatch(outcome);
   });
 
   test.each([
     ['reach a host that no rule covers', 'refused', /^56 .*403/],
-    ['find its name', 'name', /^6 /],
-    ['speak to it behind an allowed one', 'host', /^0 421$/],
-    ['or in its TLS', 'greeting', /^35 /],
-    ['reach another port', 'otherport', /^7 /],
-    ['have the gateway lead to the loopback of this machine', 'loopback', /^0 403$/],
-    ['or to its address', 'machine', /^0 403$/],
-    ['reach this machine', 'direct', /^7 /],
-    ['or the world', 'world', /^7 /],
-    ['reach this machine with a route of its own', 'detour', /^(7|28) /],
-    ['ask the engine itself', 'engine', /^7 /],
-    ['ask it in the hall', 'hall', /^7 /],
-    ['find the door of hooks', 'hooks', /^7 /],
-    ['find endpoints of secrets', 'endpoint', /^7 /],
-    ['find the cache of images', 'cache', /^7 /],
-    ['reach the engine of another task', 'neighbour', /^7 /],
-    ['or look for it beyond the hall', 'beyond', /^7 /],
+    ['resolve the name of a host that no rule covers', 'name', /^6 /],
+    ['reach it with the Host header of a request to an allowed host', 'host', /^0 421$/],
+    ['reach it with the TLS server name of a connection to an allowed host', 'greeting', /^35 /],
+    ['reach another port of an allowed host', 'otherport', /^7 /],
+    ['reach the loopback of this machine through the gateway', 'loopback', /^0 403$/],
+    ['reach the address of this machine through the gateway', 'machine', /^0 403$/],
+    ['reach this machine directly', 'direct', /^7 /],
+    ['reach the internet directly', 'internet', /^7 /],
+    ['reach this machine with its own route', 'detour', /^(7|28) /],
+    ['reach the nested daemon', 'engine', /^7 /],
+    ['reach the nested daemon in the egress network', 'egress', /^7 /],
+    ['reach the listener of hooks', 'hooks', /^7 /],
+    ['reach endpoints of secrets', 'endpoint', /^7 /],
+    ['reach the image cache', 'cache', /^7 /],
+    ['reach the nested Docker of another task', 'neighbour', /^7 /],
+    ['reach another task beyond the egress network', 'beyond', /^7 /],
   ])('cannot %s', (_what, name, outcome) => {
     expect(said[name]).toMatch(outcome);
   });
 
-  test('is in the log of the network, and leaves no secret anywhere', () => {
+  test('has its connections in the network log, which holds no secret', () => {
     expect(log).toMatch(/denied .*evil\.test:443 .*a container/);
     expect(log).toMatch(/allowed .*allowed\.test:443 .*a container/);
     expect(visitors).toEqual([]);
@@ -178,7 +178,7 @@ secrets:\n  - { name: api, host: api.test, header: authorization, env: API_TOKEN
 });
 
 describe.runIf(CAN_NEST && ENGINE_CALLERS.length > 0)('without a network', () => {
-  test('containers have none either', async () => {
+  test('containers have no network either', async () => {
     using machine = createPlace('root', hub);
     const { stdout } = await runAgs(machine, [
       'exec',
@@ -198,4 +198,4 @@ try proxy docker run --rm app:1 curl -sS -m 5 -x http://100.64.0.1:3128 http://a
   });
 });
 
-if (!CAN_NEST) test.skip('no engine answers here, or there is no registry for it', () => undefined);
+if (!CAN_NEST) test.skip('Docker does not answer here, or docker-registry is missing', () => undefined);

@@ -1,10 +1,11 @@
-// test/nested-docker/place.ts: a developer's machine whose tasks have engines of their own, with a registry on loopback for Docker Hub.
+// test/nested-docker/place.ts: a developer's machine with nested Docker, and a registry on loopback instead of Docker Hub.
 // uses: compose
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AGS, CALLERS, createMachine, giveTo, shareReadiness, type Caller, type Machine } from '../harness.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
+import { engine } from '../images/tiny-image.ts';
 import { HAS_HUB, type ImageHub } from './image-hub.ts';
 
 export const CAN_NEST = HAS_ENGINE && HAS_HUB;
@@ -13,12 +14,12 @@ const HAS_COMPOSE = CLIENTS.some((dir) => existsSync(join(dir, 'docker-compose')
 if (CAN_NEST && !HAS_COMPOSE && process.env['AGS_REQUIRE_ALL'] !== undefined)
   throw new Error('docker-compose is missing');
 export const CAN_COMPOSE = CAN_NEST && HAS_COMPOSE;
-/** Whoever may use an engine: root, and a member of the group "docker", who only root can make here. */
+/** Callers with access to Docker: root, and a member of the group "docker", which only root can start. */
 export const ENGINE_CALLERS: readonly Caller[] = process.getuid?.() === 0 ? CALLERS : [];
 
-/** The user's own configuration says where images come from. */
+/** The user's configuration names the registry. */
 export function createPlace(caller: Caller, hub: ImageHub, more = ''): Machine {
-  // An engine does not see the /tmp of the tests; inside, /var/tmp is /tmp.
+  // An engine does not see the /tmp of the tests, and inside /var/tmp is /tmp.
   const machine = createMachine(caller, { disk: '/var/lib' });
   const dir = join(machine.home, '.config/ags');
   mkdirSync(dir, { recursive: true });
@@ -30,7 +31,7 @@ export function createPlace(caller: Caller, hub: ImageHub, more = ''): Machine {
   return machine;
 }
 
-/** As a member of the group, which Node alone cannot make of a child. */
+/** Starts ags as the caller; Node cannot set the supplementary groups of a child. */
 export function startAgs(
   machine: Machine,
   args: readonly string[],
@@ -51,7 +52,7 @@ export interface Said {
   readonly stderr: string;
 }
 
-/** `onOutput` hears everything that was said so far, whenever there is more. */
+/** `onOutput` gets the whole stdout so far at each chunk. */
 export function runAgs(
   machine: Machine,
   args: readonly string[],
@@ -73,7 +74,15 @@ export function runAgs(
   );
 }
 
-/** Each line of the answers: "what = outcome". */
+/** The containers and volumes of a task. */
+export const left = (task: string): string[] =>
+  ['ps --all --quiet', 'volume ls --quiet'].flatMap((list) =>
+    engine(...list.split(' '), '--filter', `label=ags.run=${task}`)
+      .split('\n')
+      .filter((line) => line !== ''),
+  );
+
+/** Parses the lines that `try` prints: "name = outcome". */
 export function outcomes(stdout: string): Record<string, string> {
   return Object.fromEntries(
     stdout.split('\n').flatMap((line) => {
@@ -83,6 +92,6 @@ export function outcomes(stdout: string): Record<string, string> {
   );
 }
 
-/** In front of every script: `try what command...` prints how it ended and its last line. */
+/** A shell function for scripts: `try name command...` prints the exit code and the last line of a command. */
 export const TRY = `try() { what=$1; shift; said=$("$@" 2>&1 </dev/null); code=$?; echo "$what = $code $(echo "$said" | tail -n 1)"; }
 `;

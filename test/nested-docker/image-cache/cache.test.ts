@@ -1,4 +1,4 @@
-// test/nested-docker/image-cache/cache.test.ts: the cache of images, asked as an engine asks it, in front of a registry that does what it is told.
+// test/nested-docker/image-cache/cache.test.ts: the image cache between a client and a scripted registry.
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -15,7 +15,7 @@ let hub: Hub;
 let dir: string;
 let nowMs: number;
 const open: Server[] = [];
-/** Ports of servers that stand for hosts with TLS, which is the business of whoever opens connections. */
+/** Ports of servers that replace hosts with TLS; the injected `open` connects to them without TLS. */
 const stands = new Map<string, string>();
 
 beforeEach(async () => {
@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Another task has another cache, over the same store. */
+/** Each task has its own cache server over the same store. */
 async function startCache(
   registries: Record<string, string> = { 'docker.io': hub.origin },
   mostBytes = 1e9,
@@ -60,7 +60,7 @@ function fill(repository = 'library/app'): void {
   hub.content.set(`/v2/${repository}/blobs/${digestOf(BLOB)}`, BLOB);
 }
 
-test('what one task has pulled another gets without asking outside again', async () => {
+test('a second task gets a pulled image without a request to the registry', async () => {
   fill();
   for (let task = 0; task < 2; task++) {
     const cache = await startCache();
@@ -75,7 +75,7 @@ test('what one task has pulled another gets without asking outside again', async
   expect(hub.asked).toEqual(['GET /v2/library/app/manifests/1', `GET /v2/library/app/blobs/${digestOf(BLOB)}`]);
 });
 
-test('many who want the same at once make one request', async () => {
+test('simultaneous requests for the same layer make one request to the registry', async () => {
   fill();
   const caches = await Promise.all([startCache(), startCache(), startCache()]);
   const path = `/v2/library/app/blobs/${digestOf(BLOB)}`;
@@ -84,7 +84,7 @@ test('many who want the same at once make one request', async () => {
   expect(hub.asked).toEqual([`GET ${path}`]);
 });
 
-test('a layer that is not what its digest says is broken off before its end, and not kept', async () => {
+test('a layer that does not match its digest is cut off before its end, and not kept', async () => {
   const wrong = 'x'.repeat(300_000);
   const path = `/v2/library/app/blobs/${digestOf(BLOB)}`;
   hub.content.set(path, wrong);
@@ -96,7 +96,7 @@ test('a layer that is not what its digest says is broken off before its end, and
   expect(readdirSync(join(dir, 'new'))).toEqual([]);
 });
 
-test('a manifest that is not what its digest says is refused', async () => {
+test('a manifest that does not match its digest is refused', async () => {
   hub.content.set(`/v2/library/app/manifests/${digestOf(MANIFEST)}`, '{"other":true}');
   hub.content.set('/v2/library/app/manifests/1', (_request, response) =>
     response.writeHead(200, { 'docker-content-digest': digestOf(BLOB) }).end(MANIFEST),
@@ -107,7 +107,7 @@ test('a manifest that is not what its digest says is refused', async () => {
   expect(readdirSync(join(dir, 'blobs'))).toEqual([]);
 });
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s is refused, and nothing of it goes outside', async (method) => {
+test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('%s is refused and not forwarded', async (method) => {
   const cache = await startCache();
   for (const path of ['/v2/library/app/blobs/uploads/', '/v2/library/app/manifests/1'])
     expect(await ask(cache, path, method)).toMatchObject({ status: 405 });
@@ -123,19 +123,19 @@ test.each([
   ['/v2/a/../b/manifests/1', 404],
   ['/v2/_catalog', 404],
   ['http://user:password@host/v2/a/manifests/1', 400],
-])('%s is answered with %i, and nobody is asked', async (path, status) => {
+])('%s is answered with %i, without a request to a registry', async (path, status) => {
   const cache = await startCache();
   expect(await ask(cache, path)).toMatchObject({ status });
   expect(hub.asked).toEqual([]);
 });
 
-test('a name that could be read in very many ways keeps nobody waiting', async () => {
+test('a name made for catastrophic backtracking is refused at once', async () => {
   const cache = await startCache();
   expect(await ask(cache, `/v2/${'a-'.repeat(33)}a/x`)).toMatchObject({ status: 404 });
   expect(hub.asked).toEqual([]);
 });
 
-test('there is no way through to anywhere', async () => {
+test('CONNECT is refused', async () => {
   const cache = new URL(await startCache());
   const socket = connect({ host: cache.hostname, port: Number(cache.port) });
   socket.write('CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n');
@@ -145,7 +145,7 @@ test('there is no way through to anywhere', async () => {
   expect(text).toMatch(/^HTTP\/1\.1 403 /);
 });
 
-test('a registry that was named is asked for images of its own', async () => {
+test('a configured registry is used for its own images only', async () => {
   fill('owner/app');
   const cache = await startCache({ 'ghcr.io': hub.origin });
   expect(await ask(cache, 'http://ghcr.io/v2/owner/app/manifests/1')).toMatchObject({ status: 200, text: MANIFEST });
@@ -154,7 +154,7 @@ test('a registry that was named is asked for images of its own', async () => {
   expect(hub.asked).toEqual(['GET /v2/owner/app/manifests/1']);
 });
 
-test('what a tag means is asked again after a while, and believed no longer', async () => {
+test('a tag is checked again after a minute, and a changed one is fetched', async () => {
   fill();
   const cache = await startCache();
   await ask(cache, '/v2/library/app/manifests/1');
@@ -168,7 +168,7 @@ test('what a tag means is asked again after a while, and believed no longer', as
   expect(hub.asked.map((line) => line.split(' ')[0])).toEqual(['GET', 'HEAD', 'HEAD', 'GET']);
 });
 
-test('a tag that has changed is not believed because the clock has moved back', async () => {
+test('a changed tag is fetched even if the clock has moved back', async () => {
   fill();
   const cache = await startCache();
   await ask(cache, '/v2/library/app/manifests/1');
@@ -178,7 +178,7 @@ test('a tag that has changed is not believed because the clock has moved back', 
   expect(await ask(cache, '/v2/library/app/manifests/1')).toMatchObject({ text: newer });
 });
 
-test('a mirror that one project names does not decide what a tag means for another', async () => {
+test('a mirror of one project does not change tags for another', async () => {
   fill();
   await using evil = await startHub();
   evil.content.set('/v2/library/app/manifests/1', '{"evil":true}');
@@ -188,14 +188,14 @@ test('a mirror that one project names does not decide what a tag means for anoth
   expect(await ask(await startCache(), '/v2/library/app/manifests/1')).toMatchObject({ text: MANIFEST });
 });
 
-test('a layer of one registry is not given to who may not read it there, whatever another registry says', async () => {
+test('a layer is served only if the task’s own registry serves it, even if that one claims to have it', async () => {
   fill('secret/app');
   await using other = await startHub();
   const path = `/v2/secret/app/blobs/${digestOf(BLOB)}`;
   expect(await ask(await startCache(), path)).toMatchObject({ status: 200 });
   const elsewhere = await startCache({ 'docker.io': other.origin });
   expect(await ask(elsewhere, path)).toMatchObject({ status: 404 });
-  // It says that it has what it cannot give.
+  // This registry answers HEAD but not GET.
   other.content.set(path, (request, response) =>
     response.writeHead(request.method === 'HEAD' ? 200 : 404, { 'content-length': BLOB.length }).end(),
   );
@@ -204,7 +204,7 @@ test('a layer of one registry is not given to who may not read it there, whateve
   expect(answer.status).toBe(404);
 });
 
-test('a layer that a registry has given for one image it need not give again for another', async () => {
+test('a layer shared by two images is fetched once', async () => {
   fill('library/app');
   fill('library/more');
   const cache = await startCache();
@@ -215,7 +215,7 @@ test('a layer that a registry has given for one image it need not give again for
   expect(hub.asked).toEqual([`GET ${first}`, `HEAD ${second}`]);
 });
 
-test('who asks for one tag in ever new words leaves no more than a few notes of it', async () => {
+test('many Accept headers for one tag leave one entry', async () => {
   fill();
   const cache = await startCache();
   for (let i = 0; i < 40; i++)
@@ -224,7 +224,7 @@ test('who asks for one tag in ever new words leaves no more than a few notes of 
   expect(hub.asked).toHaveLength(1);
 });
 
-test('who takes nothing of what is kept keeps nobody else waiting', async () => {
+test('a client that does not read a cached layer blocks no other client', async () => {
   const large = 'x'.repeat(8_000_000);
   const paths = ['app', 'more', 'again'].map((name) => `/v2/library/${name}/blobs/${digestOf(large)}`);
   for (const path of paths) hub.content.set(path, large);
@@ -239,30 +239,30 @@ test('who takes nothing of what is kept keeps nobody else waiting', async () => 
   stalled.destroy();
 });
 
-test('who takes what is fetched piece by piece, and never all of it, keeps nobody else waiting', async () => {
+test('a client that reads a fetched layer slowly blocks no other client', async () => {
   const large = 'x'.repeat(48_000_000);
   const path = `/v2/library/app/blobs/${digestOf(large)}`;
   hub.content.set(path, large);
   const { hostname, port } = new URL(await startCache());
   const slow = connect({ host: hostname, port: Number(port) });
-  let taken = 0;
+  let received = 0;
   slow.on('data', (chunk: Buffer) => {
-    taken += chunk.length;
+    received += chunk.length;
     slow.pause();
     setTimeout(() => slow.resume(), 300);
   });
   slow.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
   await once(slow, 'data');
   expect((await ask(await startCache(), path)).text).toHaveLength(large.length);
-  expect(taken).toBeLessThan(large.length);
-  // And has it all in the end.
+  expect(received).toBeLessThan(large.length);
+  // The slow client gets the whole layer in the end.
   slow.removeAllListeners('data').resume();
-  for await (const chunk of slow) if ((taken += (chunk as Buffer).length) > large.length) break;
+  for await (const chunk of slow) if ((received += (chunk as Buffer).length) > large.length) break;
   slow.destroy();
   expect(hub.asked).toEqual([`GET ${path}`]);
 }, 60_000);
 
-test('who does not take an answer keeps nobody waiting who wants to know what a tag means', async () => {
+test('a client that does not read an answer blocks no other client’s request for a tag', async () => {
   fill();
   const large = 'x'.repeat(48_000_000);
   const blob = `/v2/library/app/blobs/${digestOf(large)}`;
@@ -270,7 +270,7 @@ test('who does not take an answer keeps nobody waiting who wants to know what a 
   const cache = await startCache();
   await ask(cache, blob);
   const { hostname, port } = new URL(cache);
-  // What comes second on a connection is given when the first was taken.
+  // The second answer on a connection waits for the first.
   const stalled = connect({ host: hostname, port: Number(port) }).pause();
   for (const path of [blob, '/v2/library/app/manifests/1']) stalled.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
   while (readdirSync(join(dir, 'tags')).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -280,7 +280,7 @@ test('who does not take an answer keeps nobody waiting who wants to know what a 
   stalled.destroy();
 }, 60_000);
 
-test('a registry that never comes to an end keeps nobody waiting who asks another', async () => {
+test('an endless answer of one registry blocks no request to another', async () => {
   fill();
   await using evil = await startHub();
   for (const path of [`blobs/${digestOf(BLOB)}`, `manifests/${digestOf(MANIFEST)}`]) {
@@ -291,7 +291,7 @@ test('a registry that never comes to an end keeps nobody waiting who asks anothe
   }
 }, 60_000);
 
-test('who asks for very many at once over one connection is sent away, and dials no more than a few', async () => {
+test('many requests at once over one connection cause a limited number of upstream connections', async () => {
   const cache = new URL(await startCache());
   const [most, all] = [MOST_AT_WORK, MOST_AT_WORK + 8];
   const digest = (i: number): string => digestOf(`blob ${i}`);
@@ -305,13 +305,13 @@ test('who asks for very many at once over one connection is sent away, and dials
   await expect.poll(() => hub.asked.length).toBe(most);
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(hub.asked.length).toBe(most);
-  // When it has gone, others are answered.
+  // After it disconnects, other clients are answered.
   socket.destroy();
   fill();
   await expect.poll(async () => (await ask(cache.origin, '/v2/library/app/manifests/1')).status).toBe(200);
 });
 
-test('the token of a registry is asked for reading alone, and does not follow a redirection to somebody else', async () => {
+test('the token of a registry is requested for pull only, and not sent to the host of a redirect', async () => {
   await using storage = await startHub();
   stands.set('storage.test', new URL(storage.origin).port);
   const seen: (string | undefined)[] = [];
@@ -335,7 +335,7 @@ test('the token of a registry is asked for reading alone, and does not follow a 
   expect(seen).toEqual([undefined, 'Bearer t0ken', undefined]);
 });
 
-test('a redirection to an address without TLS is not followed', async () => {
+test('a redirect to an address without TLS is not followed', async () => {
   await using storage = await startHub();
   const path = `/v2/library/app/blobs/${digestOf(BLOB)}`;
   hub.content.set(path, (_request, response) => response.writeHead(307, { location: `${storage.origin}/x` }).end());
@@ -343,7 +343,7 @@ test('a redirection to an address without TLS is not followed', async () => {
   expect(storage.asked).toEqual([]);
 });
 
-test('a registry that gives a little now and then, and never all of it, is given up', async () => {
+test('a registry that sends too slowly is given up', async () => {
   let send = (): boolean => false;
   hub.content.set(`/v2/library/app/blobs/${digestOf(BLOB)}`, (_request, response) => {
     response.writeHead(200);
@@ -358,7 +358,7 @@ test('a registry that gives a little now and then, and never all of it, is given
   expect((await asked).text).not.toBe(BLOB);
 });
 
-test('of ever new names and tags only so many are remembered', async () => {
+test('the number of stored names and tags is limited', async () => {
   const store = openImageStore(dir, 1e9, { notes: 600 });
   for (let i = 0; i < 1100; i++) {
     await store.learn(`https://r.test/repository-${i}`, { digest: digestOf(BLOB), type: '', bytes: 1 });
@@ -369,7 +369,7 @@ test('of ever new names and tags only so many are remembered', async () => {
   expect(store.tag('https://r.test/app', 'tag-0')).toBe(null);
 });
 
-test('an engine that was cut off goes on where it was', async () => {
+test('an interrupted download can be resumed', async () => {
   fill();
   const cache = await startCache();
   const path = `/v2/library/app/blobs/${digestOf(BLOB)}`;
@@ -377,7 +377,7 @@ test('an engine that was cut off goes on where it was', async () => {
   expect(await ask(cache, path, 'GET', { range: 'bytes=8-' })).toMatchObject({ status: 206, text: BLOB.slice(8) });
 });
 
-test('a layer that is larger than the whole cache is broken off, and nothing of it stays', async () => {
+test('a layer larger than the whole cache is cut off, and nothing of it is kept', async () => {
   const large = 'x'.repeat(300_000);
   const path = `/v2/library/app/blobs/${digestOf(large)}`;
   hub.content.set(path, large);
@@ -386,7 +386,7 @@ test('a layer that is larger than the whole cache is broken off, and nothing of 
   expect(['blobs', 'new'].flatMap((name) => readdirSync(join(dir, name)))).toEqual([]);
 });
 
-test('many layers at once have the room of the cache together, and who is cut off in the middle takes none for ever', async () => {
+test('simultaneous layers share the room of the cache, and an interrupted one frees its room', async () => {
   const parts = Array.from({ length: 8 }, (_, i) => String(i).repeat(60_000));
   const release: (() => void)[] = [];
   for (const part of parts)
@@ -399,7 +399,7 @@ test('many layers at once have the room of the cache together, and who is cut of
   writeFileSync(left, 'x'.repeat(250_000));
   utimesSync(left, 1000, 1000);
   const asked: Promise<Answer>[] = [];
-  // One after the other has brought as much as there is room for; there is none for the rest.
+  // The first five layers fill the cache; there is no room for the rest.
   for (const part of parts) {
     const answer = ask(cache, `/v2/library/app/blobs/${digestOf(part)}`);
     asked.push(answer);
@@ -408,7 +408,7 @@ test('many layers at once have the room of the cache together, and who is cut of
   }
   expect(bytesIn('new')).toBe(250_000);
   for (const go of release) go();
-  // At once they want more than there is: one of them gives way at most.
+  // Together the rests need more room than there is, so at most one layer fails.
   const whole = (await Promise.all(asked)).filter(({ broken }) => !broken);
   expect(whole.length).toBeGreaterThanOrEqual(4);
   expect([bytesIn('new'), bytesIn('blobs') <= 260_000]).toEqual([0, true]);
@@ -420,7 +420,7 @@ function bytesIn(name: string): number {
     .reduce((sum, bytes) => sum + bytes, 0);
 }
 
-test('of very small parts there are never so many that nobody could count them', async () => {
+test('the number of stored layers is limited even if they are tiny', async () => {
   const store = openImageStore(dir, 10_000);
   for (let i = 0; i < 10_010; i++) writeFileSync(join(dir, 'blobs', String(i)), '');
   const writer = await store.begin(digestOf(BLOB));
@@ -429,7 +429,7 @@ test('of very small parts there are never so many that nobody could count them',
   expect(readdirSync(join(dir, 'blobs')).length).toBeLessThanOrEqual(10_000);
 });
 
-test('what was not used for longest goes when there is no room', async () => {
+test('the least recently used layer is removed when there is no room', async () => {
   const parts = ['first', 'second', 'third'].map((name) => name.padEnd(1000, '.'));
   for (const part of parts) hub.content.set(`/v2/library/app/blobs/${digestOf(part)}`, part);
   const cache = await startCache(undefined, 2500);

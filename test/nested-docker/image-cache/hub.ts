@@ -1,4 +1,4 @@
-// test/nested-docker/image-cache/hub.ts: a registry that answers as it is told, and remembers what it was asked. Real HTTP, on loopback.
+// test/nested-docker/image-cache/hub.ts: a scripted registry that records its requests. Real HTTP, on loopback.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ export interface Hub extends AsyncDisposable {
   readonly origin: string;
   /** "GET /v2/…", in order. */
   readonly asked: string[];
-  /** By path; what is not there is 404. */
+  /** Answers by path; any other path is 404. */
   readonly content: Map<string, string | ((request: IncomingMessage, response: ServerResponse) => void)>;
 }
 
@@ -49,7 +49,7 @@ export interface Answer {
   readonly broken: boolean;
 }
 
-/** As an engine asks. */
+/** Sends a request as an engine would. */
 export function ask(
   origin: string,
   path: string,

@@ -1,4 +1,4 @@
-// test/images/commands.full.test.ts: images by the command line: which one, pinned, built, listed, removed, and what is refused.
+// test/images/commands.full.test.ts: images on the command line: choice, pinning, build, list, removal, and refusals.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,9 +11,9 @@ import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createMachine, type Machine } from '../harness.ts';
 import { engine, tinyImage } from './tiny-image.ts';
 
-// Inside, /var/tmp is /tmp: paths would have two names.
+// Not /var/tmp: inside it is /tmp, so paths would have two names.
 const PLACE = '/var/lib';
-// One for all: what a machine can do is found out once.
+// Shared by all tests, because ags probes a machine once.
 let machine: Machine;
 const start = (files: Record<string, string>): void => {
   for (const [path, content] of Object.entries(files)) machine.write(path, content);
@@ -29,7 +29,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
   });
   afterAll(() => machine[Symbol.dispose]());
 
-  test('runs a command over an image, keeps its id with the task, and shows what changed', async () => {
+  test('runs a command over an image, records its ID in the task, and shows the changes', async () => {
     using image = tinyImage({ says: ['ENV PATH=/bin GREETING=hello'] });
     const run = await machine.ags([
       'exec',
@@ -50,7 +50,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     expect((await machine.ags(['diff', task])).stdout).toContain('+two');
   });
 
-  test('hands a goal to an agent in an image without Perl, and shares no setup with programs of this machine', async () => {
+  test('runs an agent in an image without Perl, with a setup layer separate from that of native tasks', async () => {
     using image = tinyImage({ says: ['ENV PATH=/bin'] });
     machine.write('ags.yaml', 'setup: ["if [ -e /usr ]; then echo machine; else echo image; fi > where.txt"]\n');
     machine.write('.gitignore', 'where.txt\n');
@@ -67,7 +67,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     machine.write('ags.yaml', '{}\n');
   }, 120_000);
 
-  test('says in a plan which image it is, and mounts nothing of this machine over it', async () => {
+  test('shows the image in the plan, and mounts no programs of this machine over it', async () => {
     using image = tinyImage();
     const { stdout } = await machine.ags([
       'plan',
@@ -93,7 +93,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     expect(shown.filter((path) => /^\/(usr|bin|lib|etc|opt)/.test(path))).toEqual([]);
   });
 
-  test('refuses an image without containers, one that is not there, and a runtime that is not', async () => {
+  test('refuses an image with the native backend, a missing image, and an unknown runtime', async () => {
     const before = machine.tasks();
     const cases: [string[], number, RegExp][] = [
       [['--backend', 'native', '--image', 'debian:12'], 9, /Images need a container.*\n.*--backend docker/],
@@ -114,7 +114,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     expect(machine.tasks()).toEqual(before);
   });
 
-  test("builds a project's Dockerfile with what the gateway lets through, once, and anew when a file of it changes", async () => {
+  test("builds a project's Dockerfile through the gateway, once, and again when one of its files changes", async () => {
     using base = tinyImage({ says: ['ENV PATH=/bin'] });
     start({
       'ags.yaml': 'dockerfile: .ags/Dockerfile\n',
@@ -123,7 +123,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       '.env': 'TOKEN=secret\n',
     });
     const at = machine;
-    // What the client would hand to every step.
+    // Docker's client would pass these variables to every step.
     const password = 'a-password-of-the-user';
     const proxies = { default: { httpProxy: `http://${password}:1`, noProxy: password, allProxy: password } };
     mkdirSync(join(at.home, '.docker'));
@@ -144,7 +144,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       0,
       expect.stringMatching(/1\/3 {2}FROM .*\n.*2\/3 {2}COPY .*\n.*3\/3 {2}RUN /),
     ]);
-    /** Its images, the newest first. */
+    /** The images of the project, the newest first. */
     const listed = async (): Promise<string[]> => {
       const { images } = JSON.parse((await at.ags(['image', 'list', '--json'])).stdout) as {
         images: { reference: string; project: string | null }[];
@@ -159,19 +159,19 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       expect(stdout).toMatch(/^first\nrefused\nlo\nls: \/\.env: No such file or directory\n/);
       expect(stdout).toContain('http_proxy=http://127.0.0.1:3128');
       expect(stdout).not.toContain(password);
-      // Of the proxy nothing stays.
+      // The image keeps no variable of the proxy.
       expect((await at.ags(['exec', '--network', 'off', '--', 'env'])).stdout).not.toContain('3128');
       expect((await at.ags(['image', 'build'])).stdout).toMatch(/is already up to date/);
       at.write('part.txt', 'second\n');
       expect((await at.ags(['exec', '--', 'true'])).code).toBe(3);
       await at.ags(['image', 'build']);
       expect((await at.ags(['exec', '--network', 'off', '--', 'cat', '/part.txt'])).stdout).toBe('second\n');
-      // The older one has been replaced. Any other cleanup of root may remove it before ours does.
+      // Any other cleanup of root may have removed the older image already.
       const [newest = '', ...replaced] = await listed();
       expect([[], [older]]).toContainEqual(replaced);
-      // Whoever builds upon one of ours has our labels, and names of their own.
+      // An image built on one of ags inherits its labels, but has another name.
       using derived = tinyImage({ says: [`LABEL ags.image=project ags.maker=${userMark()} ags.project=/nowhere`] });
-      // Or no name at all.
+      // This one has no name.
       const container = engine('create', newest, 'x').trim();
       const nameless = engine('commit', '--change', 'LABEL ags.project=/nowhere', container).trim();
       engine('rm', container);
@@ -181,7 +181,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
       engine('image', 'rm', nameless);
       expect([isThere(older), isThere(newest)]).toEqual([false, true]);
       expect(cleanup.stdout).not.toContain(newest);
-      // One of ours that has lost its name goes.
+      // An image of ags that has lost its name is removed.
       const lost = idOf(newest);
       expect((await at.ags(['image', 'build', '--no-cache'])).code).toBe(0);
       await at.ags(['cleanup', '--yes']);
@@ -196,19 +196,19 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     expect(readdirSync(join(at.home, '.cache/ags')).filter((name) => /^(build|\.apart)-/.test(name))).toEqual([]);
   }, 120_000);
 
-  test('cleanup leaves what another user or another machine has made with the same engine, of projects that are not here', async () => {
+  test('cleanup keeps images of another user or another machine on the same engine, even of missing projects', async () => {
     start({});
     const makers = ['0123456789abcdef.0', `${machineMark()}.42424`, userMark()];
     const names = makers.map((_, at) => `ags-project:test-${process.pid}-${at}`);
     makers.forEach((maker, at) => {
       const label = `LABEL ags.image=project ags.user=0 ags.maker=${maker} ags.project=/nowhere`;
-      // An archive without a file in it.
+      // An empty tar archive.
       const input = Buffer.alloc(10_240);
       execFileSync(ENGINE.program, ['import', '--change', label, '-', names[at] ?? ''], { env: ENGINE.env, input });
     });
     try {
       const { stdout } = await machine.ags(['cleanup', '--yes']);
-      // Any other cleanup of root may have removed the last one before ours.
+      // Any other cleanup of root may have removed the last image already.
       expect(names.slice(0, 2).map((name) => stdout.includes(name))).toEqual([false, false]);
       const there = engine('image', 'ls', '--format', '{{.Repository}}:{{.Tag}}').split('\n');
       expect(names.map((name) => there.includes(name))).toEqual([true, true, false]);
@@ -217,7 +217,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     }
   });
 
-  test('a build does not let the engine fetch from this machine or past the rules, by a line of its own or of an image', async () => {
+  test('a build refuses lines, its own or of an image, that make the engine fetch from this machine or past the rules', async () => {
     let asked = 0;
     const server = createServer((_request, response) => response.end(`secret ${(asked += 1)}`));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -225,7 +225,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     using plain = tinyImage();
     using evil = tinyImage({ says: [`ONBUILD ${line}`] });
     try {
-      // A builder takes the fourth line of the last one for a part of the third, and its fifth for another image.
+      // In the last one, the escape directive comes too late, so a builder joins lines 3 and 4, and line 5 names another image.
       const shadowed = `RUN true \\\nFROM ${plain.name} AS ${evil.name}\nFROM ${evil.name}\n`;
       for (const text of [
         `FROM ${plain.name}\n${line}\n`,
@@ -246,10 +246,10 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     }
   }, 120_000);
 
-  test('a step of a build that fails says what it said, what it wanted to reach, and leaves nothing running', async () => {
+  test('a failed step of a build shows its output and denied hosts, and leaves nothing running', async () => {
     using base = tinyImage({ says: ['ENV PATH=/bin'] });
     start({
-      // What a project denies, its builds may not reach either.
+      // The denied hosts of a project apply to its builds.
       'ags.yaml': 'image: devcontainer\nnetwork: { allow: ["denied.example:80"], deny: ["denied.example"] }\n',
       '.devcontainer/devcontainer.json':
         '{\n  // comments are allowed\n  "build": { "dockerfile": "Dockerfile", "context": "..", },\n}\n',
@@ -266,4 +266,4 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('ags', () => {
     ).toBe('');
   }, 120_000);
 });
-if (!HAS_ENGINE) test.skip('no engine answers here', () => undefined);
+if (!HAS_ENGINE) test.skip('Docker does not answer here', () => undefined);

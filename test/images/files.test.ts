@@ -1,4 +1,4 @@
-// test/images/files.test.ts: what is read of a Dockerfile, of a devcontainer.json and of an engine's answer.
+// test/images/files.test.ts: parsing of Dockerfiles, devcontainer.json and the answers of engines.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -27,13 +27,13 @@ test.each([
   ['ARG TAG=1\nFROM b:${TAG}\nADD https://example.com/x /x\n', ['b:1'], []],
   ['ARG A="x" B=y\nARG C=$A/${B}\nFROM $C:${D:-2} AS s\nARG A=z\nFROM $A\nFROM s\n', ['x/y:2', 'x'], []],
   ['ARG A\nFROM b:$A\nFROM ${B:+c}\n', ['b:$A', '${B:+c}'], []],
-  // Who made the last one decides what is fetched: it is known as the builder knows it, or not at all.
+  // The base of the last stage decides about fetching, so a name that ags may read differently than the builder becomes unknown.
   ['ARG A="a"-b/c\nFROM $A\n', ['$'], []],
   ["ARG A='a'\\b\nFROM ${A:-c}\n", ['$'], []],
   ['ARG A=a\\\n-b/c\nFROM $A\n', ['a-b/c'], []],
   ['ARG A=a\nARG A\nFROM ${A}b/c\n', ['${A}b/c'], []],
   ['FROM a AS b/c\nFROM b/c\n', ['a', 'b/c'], []],
-])('the Dockerfile %j stands on and takes what it names', (text, from, sources) => {
+])('the base images and sources of the Dockerfile %j are found', (text, from, sources) => {
   expect(readDockerfile(text)).toEqual({ from, sources });
 });
 
@@ -57,7 +57,7 @@ test.each([
   ['ADD --chown=1:1 http://127.0.0.1/x --x'],
   ['ADD -- http://127.0.0.1/x --x'],
   ['ADD a\\\n\ufeff# http://127.0.0.1/x \\\n/x/'],
-])('the Dockerfile %j lets the engine fetch something itself', (text) => {
+])('the Dockerfile %j makes the engine fetch a file', (text) => {
   expect(fetchedByEngine(text)).toMatch(/^ADD /);
 });
 
@@ -68,7 +68,7 @@ test.each([
   ['# ADD http://example.com/x /x\nRUN curl -O https://example.com/x && \\\n  add-user x'],
   ['COPY https: /x'],
   ['ADD a --x'],
-])('the Dockerfile %j does not', (text) => {
+])('the Dockerfile %j makes the engine fetch nothing', (text) => {
   expect(fetchedByEngine(text)).toBe(null);
 });
 
@@ -78,7 +78,7 @@ test.each([
   ['ONBUILD RUN --security=insecure true', 'RUN --security=insecure true'],
   ['# escape=`\nRUN `\n--network=host true', 'RUN --network=host true'],
   ['FROM a\nRUN npm run build -- --network=host', null],
-])('the Dockerfile %j asks for more than a command: %j', (text, line) => {
+])('in the Dockerfile %j the RUN line with options is %j', (text, line) => {
   expect(runWithOptions(text)).toBe(line);
 });
 
@@ -95,7 +95,7 @@ test.each([
     'FROM localhost:5000/a/b:$TAG AS c\nFROM docker:dind\nFROM c\nFROM a@sha256:00\nFROM scratch\nCOPY --from=0 a b',
     null,
   ],
-])('the Dockerfile %j has an image that may be a file of this machine: %j', (text, name) => {
+])('in the Dockerfile %j the image that may be a file of this machine is %j', (text, name) => {
   expect(imageFromFile(text)).toBe(name);
 });
 
@@ -108,26 +108,26 @@ test.each([
   ['FROM a-\\\nb/c\n', null],
   ['FROM a\nRUN psql -c "select 1 \\\n  from users;"\n', null],
   ['\ufeff# escape=`\nFROM a/b AS c\nFROM c\nFROM d:1\n', null],
-])('the Dockerfile %j could be read otherwise at %j', (text, line) => {
+])('in the Dockerfile %j the line that builders may read differently is %j', (text, line) => {
   expect(readOtherwise(text)).toBe(line);
 });
 
-test('a source means files by name, by pattern, and everything below a directory', () => {
+test('a source selects files by name, by pattern, and below a directory', () => {
   const sources = ['package*.json', 'src', 'a/?.txt'];
-  const taken = ['package.json', 'package-lock.json', 'src/deep/x.ts', 'a/b.txt'];
-  expect(taken.filter((path) => isTaken(path, sources))).toEqual(taken);
+  const selected = ['package.json', 'package-lock.json', 'src/deep/x.ts', 'a/b.txt'];
+  expect(selected.filter((path) => isTaken(path, sources))).toEqual(selected);
   expect(['packages/x.json', 'source', 'a/bc.txt', 'x/package.json'].filter((path) => isTaken(path, sources))).toEqual(
     [],
   );
 });
 
-test('stars are matched in any number, and a name made to try them all takes no time', () => {
+test('any number of stars is matched, without catastrophic backtracking', () => {
   expect(isTaken('aXbYc', ['a*b*c'])).toBe(true);
   expect(isTaken('abc', ['a**b?'])).toBe(true);
   expect(isTaken('abcd', ['a*b?'])).toBe(false);
   expect(isTaken('a.c', ['a?c*'])).toBe(true);
   expect(isTaken('', ['*'])).toBe(true);
-  // Tried one way after another, this would not end.
+  // Naive backtracking would not end.
   expect(isTaken('a'.repeat(250), [`${'*a'.repeat(120)}*b`])).toBe(false);
 });
 
@@ -173,7 +173,7 @@ function project(files: Record<string, string>): string {
 }
 const hiding = { hide: ['.env', 'keys/'], reveal: [] };
 
-test('the name of what is built changes with the Dockerfile and what it takes, and with nothing else', () => {
+test('the name of a built image changes with the Dockerfile and its sources, and with nothing else', () => {
   const at = project({
     Dockerfile: 'FROM a\nCOPY src /\n',
     'src/a': '1',
@@ -206,9 +206,9 @@ test('a Dockerfile that leads out of the project is refused', () => {
 
 test.each([
   ['a hidden directory', '../keys'],
-  ['one below it', '../keys/deep'],
-  ['a link to it', '../shown'],
-])('%s is not what an image is made from', (_what, context) => {
+  ['a directory below a hidden one', '../keys/deep'],
+  ['a link to a hidden directory', '../shown'],
+])('%s cannot be the context of an image', (_what, context) => {
   const at = project({
     '.devcontainer/devcontainer.json': JSON.stringify({ build: { dockerfile: 'Dockerfile', context } }),
     '.devcontainer/Dockerfile': 'FROM a\nCOPY . /\n',
@@ -221,7 +221,7 @@ test.each([
   expect(revealed).toMatchObject({ files: expect.arrayContaining([expect.stringMatching(/k$/)]) });
 });
 
-test('what is hidden below a link to its directory stays so', () => {
+test('a hidden file stays hidden if its directory is reached by a link', () => {
   const at = project({
     '.devcontainer/devcontainer.json': '{ "build": { "dockerfile": "Dockerfile", "context": "../shown" } }',
     '.devcontainer/Dockerfile': 'FROM a\nCOPY . /\n',
@@ -234,7 +234,7 @@ test('what is hidden below a link to its directory stays so', () => {
   });
 });
 
-test("of an image's own words only what has the right form is taken", () => {
+test('malformed parts of an image’s configuration are ignored', () => {
   const id = `sha256:${'a'.repeat(64)}`;
   const Config = {
     Env: ['PATH=/bin', 'ODD NAME=1', 'ALONE', 7, 'NUL=\0'],
@@ -261,7 +261,7 @@ test("of an image's own words only what has the right form is taken", () => {
     expect(() => readImage('x', wrong)).toThrow(/reports no ID for the image/);
 });
 
-test('the base image has pinned versions, the agents that were asked for, and says which', () => {
+test('the base image pins versions, contains the chosen agents, and lists them in a label', () => {
   const agents = ['codex', 'gemini'].map((name) => agentNamed(name)).filter((agent) => agent !== undefined);
   const text = baseDockerfile({ from: 'sha256:x', arch: 'x64', agents });
   for (const { install } of agents) expect(text).toContain(` ${install?.package}@${install?.version}`);
@@ -276,7 +276,7 @@ test('the base image has pinned versions, the agents that were asked for, and sa
   ]).toEqual([null, null, null]);
 });
 
-test('images that nothing names go; what a task stands on, the base and the newest of a project stay', () => {
+test('unused images are removed; those of tasks, the base and the newest of a project are kept', () => {
   const day = 24 * 3600 * 1000;
   const make = (id: string, what: string, ageDays: number, more: { project?: string; names?: string[] } = {}) => ({
     reference: id,
@@ -308,7 +308,7 @@ test('images that nothing names go; what a task stands on, the base and the newe
   expect(gone.map(({ image }) => image.id)).toEqual(['old-base', 'skeleton', 'old', 'lost']);
 });
 
-test('an image that stands on one of ours is nobody’s to clean up, whatever names it has or has not', () => {
+test('an image built on one of ags is never cleaned up, whatever its name', () => {
   const ours = 'ags-base@sha256:0';
   expect(
     [

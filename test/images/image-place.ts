@@ -1,4 +1,4 @@
-// test/images/image-place.ts: a sandbox over an image, without the command line.
+// test/images/image-place.ts: a sandbox over an image, for tests that bypass the command line.
 import type { Mount, SandboxSpec } from '../../src/protocol/spec.ts';
 import { sandboxPath } from '../../src/protocol/spec.ts';
 import { inspectImage } from '../../src/sandbox/engine/images.ts';
@@ -6,7 +6,7 @@ import { rootOf } from '../../src/sandbox/spec/image.ts';
 import { ENGINE, openDocker } from '../conformance/docker-backend.ts';
 import { createPlace, LIMITS, tmpfs, USER, type Open, type Place } from '../conformance/place.ts';
 
-/** The least in which programs of an image run. */
+/** A place whose spec has the minimum that programs of an image need. */
 export async function openImage(
   name: string,
   by = ENGINE,

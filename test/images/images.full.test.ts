@@ -1,4 +1,4 @@
-// test/images/images.full.test.ts: a sandbox over an image: its programs, our protection. Whatever the image says about itself does not matter.
+// test/images/images.full.test.ts: a sandbox over an image has the image's programs and every protection, whatever the image's configuration.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -11,11 +11,11 @@ import { bind, CALLER, ended, file, overlay, tmpfs, until, USER } from '../confo
 import { openImage } from './image-place.ts';
 import { tinyImage } from './tiny-image.ts';
 
-// Perl that an image would like ours to run.
+// Perl code that the image tries to run in ags's interpreter.
 const EVIL = 'package Evil; open my $f, ">", "/tmp/evil"; print $f "was here"; close $f; 1;';
 
 if (HAS_ENGINE) {
-  test('the programs are those of the image, and nothing of this machine is there', async () => {
+  test('programs come from the image, and no file of this machine is visible', async () => {
     using image = tinyImage();
     using over = await openImage(image.name);
     const { stdout, code } = await over.place.run(
@@ -30,7 +30,7 @@ if (HAS_ENGINE) {
     );
   });
 
-  test('streams, signals, terminals and the workspace are as they are without one', async () => {
+  test('streams, signals and the workspace work as without an image', async () => {
     using image = tinyImage();
     using over = await openImage(image.name);
     const { place } = over;
@@ -58,7 +58,7 @@ if (HAS_ENGINE) {
     expect(await ended(waiting)).toBe(9);
   });
 
-  test('a gateway has its doors, and there is no other way out', async () => {
+  test('the listeners of the gateway are the only way out', async () => {
     using image = tinyImage();
     using over = await openImage(image.name);
     const { stdout } = await over.place.run(
@@ -78,7 +78,7 @@ if (HAS_ENGINE) {
     expect(stdout.split('\n').filter((line) => /^\S+\t[0-9A-F]{8}/.test(line))).toEqual([]);
   });
 
-  test('its user, entry point, volumes, health check and set-user-id programs do not count', async () => {
+  test('user, entry point, volumes, health check and set-user-ID programs of the image have no effect', async () => {
     using image = tinyImage({
       setUserId: true,
       files: {
@@ -103,7 +103,7 @@ if (HAS_ENGINE) {
     expect(sandbox.stdout).toBe(`/\n${USER.uid}\n${USER.gid}\n${USER.uid}\n`);
   });
 
-  test('its variables and libraries do not reach our own programs', async () => {
+  test('variables and libraries of the image do not affect programs of ags', async () => {
     const someLibrary = execFileSync('sh', ['-c', 'ldd /usr/bin/perl | sed -n "s/.*libm.so.6 => \\(\\S*\\).*/\\1/p"'], {
       encoding: 'utf8',
     }).trim();
@@ -133,18 +133,14 @@ if (HAS_ENGINE) {
   });
 
   test.each([
+    ['a volume inside a mount', { says: ['VOLUME /tmp/data'] }, /has a volume at \/tmp\/data, which is in \/tmp/],
+    ['a link on the path to a mount', { files: { srv: { link: 'opt' } } }, /opt\/home could be written/],
     [
-      'a volume inside what is mounted',
-      { says: ['VOLUME /tmp/data'] },
-      /has a volume at \/tmp\/data, which is in \/tmp/,
-    ],
-    ['a link on the way to what is mounted', { files: { srv: { link: 'opt' } } }, /opt\/home could be written/],
-    [
-      'a link in the place of the list of libraries',
+      'a link in place of /etc/ld.so.preload',
       { files: { 'etc/ld.so.preload': { link: '/tmp/mine' } } },
       /leads \/etc\/ld.so.preload elsewhere/,
     ],
-  ])('%s keeps it from starting', async (_, wish, why) => {
+  ])('%s keeps the sandbox from starting', async (_, wish, why) => {
     using image = tinyImage(wish);
     using over = await openImage(image.name);
     const spec = over.spec([bind(over.place.writable('home'), '/srv/home', true)]);
@@ -154,7 +150,7 @@ if (HAS_ENGINE) {
     expect(`${message} ${String(details['lacking'])}`).toMatch(why);
   });
 
-  test('a place that can be written and that nobody named is seen from outside', async () => {
+  test('an undeclared writable mount is detected from outside', async () => {
     using image = tinyImage();
     using over = await openImage(image.name);
     const line = (path: string, own: string, all: string): string =>
@@ -178,9 +174,9 @@ if (HAS_ENGINE) {
 }
 
 if (HAS_ENGINE && ALSO_AS_USER)
-  test('an ordinary user who may use the engine has the same', async () => {
+  test('sandboxes of an ordinary user with access to Docker pass as well', async () => {
     const mine = String(expect.getState().testPath);
     const { passed, failed, other } = await runAgain({ file: mine, uid: 42_424, group: 'docker', deadlineMs: 590_000 });
     expect({ failed, other, enough: passed.length >= 9 }).toEqual({ failed: [], other: [], enough: true });
   }, 600_000);
-if (!HAS_ENGINE) test.skip('no engine answers here', () => undefined);
+if (!HAS_ENGINE) test.skip('Docker does not answer here', () => undefined);

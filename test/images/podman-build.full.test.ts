@@ -1,15 +1,16 @@
-// test/images/podman-build.full.test.ts: images that Podman builds, as an ordinary user and as root: what steps reach, what is refused, what stays.
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// test/images/podman-build.full.test.ts: builds with Podman, as an ordinary user and as root: the network of steps, refusals, cleanup.
+import { copyFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { processesWith, until } from '../attacks/host-view.ts';
 import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { CALLERS, createMachine, giveTo, type Machine } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from '../sandbox/podman-user.ts';
 
 const PODMAN = ['--backend', 'podman'];
-// Every test begins with the same steps, so that they are made once.
+const running = (words: string): boolean => processesWith(words).length > 0;
+// Every test starts with the same steps, so that they are built once.
 const START = ['FROM scratch', 'COPY busybox /bin/busybox', 'COPY busybox /bin/sh'];
 
 describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, as $caller,', ({ caller }) => {
@@ -44,7 +45,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     podman(machine, 'images', '--quiet', '--filter', `label=ags.project=${machine.project}`)
       .split('\n')
       .filter((id) => id !== '');
-  /** What a build has for its steps; there is no label on it. */
+  /** The working containers of builds, which have no label. */
   const working = (): string =>
     podman(machine, 'ps', '--all', '--external', '--format', '{{.Names}} {{.Command}}')
       .split('\n')
@@ -57,14 +58,14 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     await machine.ags(['trust', '--yes']);
   };
   const build = (): ReturnType<Machine['ags']> => machine.ags(['image', 'build', ...PODMAN]);
-  /** Over the image; also what ags says instead. */
+  /** The output of a script over the image, or the error of ags. */
   const inside = async (script: string): Promise<string> => {
     const words = script.replaceAll(/\b(cat|env|true)\b/g, '/bin/busybox $1');
     const run = await machine.ags(['exec', ...PODMAN, '--network', 'off', '--', '/bin/sh', '-c', words]);
     return run.stdout + run.stderr;
   };
 
-  test('builds an image whose steps reach what the gateway lets through and nothing else', async () => {
+  test('builds an image whose steps reach only allowed hosts, through the gateway', async () => {
     const elsewhere = Object.values(networkInterfaces())
       .flatMap((found) => found ?? [])
       .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
@@ -99,10 +100,9 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     expect(seen).toBe(`lo\n1\nhello\n${['refused.test', ...direct].map((at) => `not ${at}\n`).join('')}`);
     expect(errors).toMatch(/403 ags: refused\.test:80 is not allowed[^]*\(127\.0\.0\.1\): Connection refused/);
     expect([requests, strangers]).toEqual([1, 0]);
-    // Of the proxy that steps were told about nothing stays.
     expect(told).toContain('http_proxy=http://127.0.0.1:3128');
     const [id = ''] = images();
-    // With its history.
+    // Neither the image nor its history keeps the variables of the proxy.
     expect(left + podman(machine, 'image', 'inspect', id)).not.toContain('127.0.0.1:3128');
 
     machine.write('part.txt', 'second\n');
@@ -114,7 +114,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     expect([images().length, images().includes(id)]).toEqual([1, false]);
   }, 120_000);
 
-  test('builds nothing on when its ags is killed, and nothing of the build is left', async () => {
+  test('stops the build when its ags is killed, and leaves nothing behind', async () => {
     const mark = `9${process.pid}${machine.uid}`;
     await describeImage([...START, `RUN busybox sleep ${mark}`, 'RUN busybox touch /late']);
     const before = working();
@@ -124,14 +124,14 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     child.kill('SIGKILL');
     await until(() => !running(mark) && working() === before);
     expect([running(mark), working()]).toEqual([false, before]);
-    // What it left in the cache goes with the next one.
+    // The next build removes its files in the cache.
     await describeImage([...START]);
     expect((await build()).code).toBe(0);
     expect(readdirSync(join(machine.home, '.cache/ags')).filter((name) => name.startsWith('.apart-'))).toEqual([]);
   }, 120_000);
 
   if (caller !== 'user') return;
-  test('says what a step wanted to reach that the project denies, and what it said, and leaves nothing of it', async () => {
+  test('shows the denied hosts and the output of a failed step, and leaves nothing behind', async () => {
     const step = 'RUN busybox wget -q -O - http://allowed.test/ || { busybox printf "\\033[2Jtoo bad\\n"; exit 3; }';
     const before = requests;
     await describeImage([...START, step], 'network: { allow: ["http://allowed.test"], deny: ["allowed.test"] }\n');
@@ -143,7 +143,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     expect([requests, working()]).toEqual([before, '']);
   }, 120_000);
 
-  test('does not build with lines that ask the engine for more than steps may have', async () => {
+  test('refuses lines that ask the engine for more than steps may have', async () => {
     const cases: [string, RegExp][] = [
       [`ADD http://${ORIGIN}/x /x`, /past your rules: ADD /],
       ['RUN --network=host true', /not allow in a build: RUN --network=host true\n.*must have no options/],
@@ -156,7 +156,7 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     }
   }, 120_000);
 
-  test('fetches nothing for an image that has the engine fetch something', async () => {
+  test('fetches nothing for a base image whose ONBUILD line makes the engine fetch', async () => {
     const before = requests;
     const base = `ags-test-${process.pid}:evil`;
     const evil = join(machine.home, 'evil');
@@ -168,22 +168,5 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     expect(requests).toBe(before);
   }, 120_000);
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 40_000; !holds() && Date.now() < end;) await sleep(200);
-}
-
-function running(words: string): boolean {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .some((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(words);
-      } catch {
-        // It has ended.
-        return false;
-      }
-    });
-}
 
 if (!HAS_PODMAN) test.skip('Podman is not installed here', () => undefined);

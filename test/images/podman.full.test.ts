@@ -1,4 +1,4 @@
-// test/images/podman.full.test.ts: the same hostile image under Podman, whose options for it are others.
+// test/images/podman.full.test.ts: a hostile image under Podman, which needs other options than Docker.
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
@@ -12,7 +12,7 @@ import { tinyImage } from './tiny-image.ts';
 const EVIL = 'package Evil; open my $f, ">", "/tmp/evil"; print $f "was here"; close $f; 1;';
 
 if (HAS_PODMAN && CALLER === 'user')
-  test('nothing that an image says about itself counts under Podman either', async () => {
+  test('the configuration of an image has no effect under Podman either', async () => {
     const { uid, username: userName } = userInfo();
     const engine = findEngine('podman', { env: process.env, uid, userName }, true);
     if (engine === null) throw new Error('no engine');
@@ -37,7 +37,7 @@ if (HAS_PODMAN && CALLER === 'user')
   });
 
 if (HAS_PODMAN && ALSO_AS_USER)
-  test('an ordinary user has the same', async () => {
+  test('sandboxes of an ordinary user pass as well', async () => {
     using user = createPodmanUser('ags-images');
     const mine = String(expect.getState().testPath);
     const { failed, other } = await runAgain({ file: mine, uid: user.uid, env: user.env, deadlineMs: 590_000 });

@@ -1,4 +1,4 @@
-// test/images/tiny-image.ts: images made on the spot, of one program, in less than a second.
+// test/images/tiny-image.ts: makes images of busybox in less than a second.
 // uses: busybox
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ export const engine = (...args: string[]): string =>
   execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 
 export interface Wish {
-  /** By path; a text, or where a link leads. */
+  /** By path: content, the target of a link, or a file to copy. */
   readonly files?: Readonly<Record<string, string | { readonly link: string } | { readonly copy: string }>>;
   /** Instructions of a Dockerfile. */
   readonly says?: readonly string[];
@@ -34,7 +34,7 @@ const APPLETS = [
   'rm',
 ];
 
-/** The name; it is removed by `using`. */
+/** Makes an image that `using` removes. */
 export function tinyImage(
   { files = {}, says = [], setUserId = false }: Wish = {},
   by = ENGINE,

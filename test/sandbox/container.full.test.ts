@@ -21,15 +21,12 @@ import { openEngine } from '../conformance/engine-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createPlace } from '../conformance/place.ts';
 import { AGS, asMember, CALLERS, createMachine, IS_ROOT, type Machine, shareReadiness } from '../harness.ts';
-import { tinyImage } from '../images/tiny-image.ts';
+import { engine, tinyImage } from '../images/tiny-image.ts';
 
 // Not /var/tmp: inside it is /tmp, so paths would have two names.
 const PLACE = '/var/lib';
 let machine: Machine | undefined;
 afterEach(() => machine?.[Symbol.dispose]());
-
-const engine = (...args: string[]): string =>
-  execFileSync(ENGINE.program, args, { env: ENGINE.env, encoding: 'utf8' }).trim();
 
 /** The mark of root's containers on this machine. */
 const OURS = `${machineMark()}.0`;

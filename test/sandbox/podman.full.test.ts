@@ -1,9 +1,10 @@
 // test/sandbox/podman.full.test.ts: Podman only: leftovers of a killed runner, cleanup, and the plan.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { machineMark } from '../../src/sandbox/engine/owner.ts';
+import { processesWith } from '../attacks/host-view.ts';
 import { type Caller, CALLERS, createMachine, giveTo, type Machine, ONE } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from './podman-user.ts';
 
@@ -17,24 +18,12 @@ afterEach(() => machine?.[Symbol.dispose]());
 
 const PODMAN = ['--backend', 'podman'];
 
-/** Containers of this task, and processes that name one. */
+/** Containers of this task, and processes with the name of one. */
 function left(of: Machine, task: string): string[] {
-  const processes = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => commandLine(pid).includes(`ags-${task}-`));
   return [
     ...podman(of, 'ps', '--all', '--quiet', '--filter', `label=ags.run=${task}`).split('\n'),
-    ...processes.map((pid) => `process ${pid}`),
+    ...processesWith(`ags-${task}-`).map((pid) => `process ${pid}`),
   ].filter((line) => line !== '');
-}
-
-function commandLine(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-  } catch {
-    // The process has ended.
-    return '';
-  }
 }
 
 const make = (caller: Caller): Machine => (machine = createMachine(caller, { user }));

@@ -1,4 +1,4 @@
-// test/images/devcontainer/base-image.ts: images that stand for those of the world, made of what this machine has: nothing can be pulled here.
+// test/images/devcontainer/base-image.ts: base images made of this machine's programs, because tests cannot pull any.
 // uses: docker, busybox, redis
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const REPO = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Node, a shell, ags as it is built here, and Redis; with `engine` also what an engine inside is made of, and its client. */
+/** An image with Node, a shell, the built ags, and Redis; with `engine` also nested Docker and its client. */
 export function makeBaseImage(name: string, options: { engine?: boolean } = {}): void {
   const dir = mkdtempSync('/var/tmp/ags-base-');
   try {
@@ -23,13 +23,13 @@ export function makeBaseImage(name: string, options: { engine?: boolean } = {}):
     cpSync(join(REPO, 'dist/bundle'), join(dir, 'usr/lib/ags/dist/bundle'), { recursive: true });
     copyFileSync(join(REPO, 'package.json'), join(dir, 'usr/lib/ags/package.json'));
     symlinkSync('../lib/ags/bin/ags', join(dir, 'usr/bin/ags'));
-    // Somebody has the number that most people have, as in the images of Node.
+    // As in the images of Node, a user has ID 1000, which most hosts give to their first user.
     writeFileSync(
       join(dir, 'etc/passwd'),
       'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/:/bin/sh\nredis:x:999:999::/:/bin/false\n',
     );
     writeFileSync(join(dir, 'etc/group'), 'root:x:0:\nnode:x:1000:\nredis:x:999:\n');
-    // A program that makes its caller root, for whoever looks for one.
+    // A set-user-ID program that the image of the dev container must remove.
     copyFileSync('/bin/busybox', join(dir, 'bin/becomes-root'));
     chmodSync(join(dir, 'bin/becomes-root'), 0o4755);
     const pack = `tar --owner=0 --group=0 -C "$1" -c . | docker import -c 'ENV PATH=/usr/bin:/bin' - "$2"`;

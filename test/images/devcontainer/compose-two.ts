@@ -1,5 +1,5 @@
-// test/images/devcontainer/compose-two.ts: a Docker Compose of the second generation, which this machine need not have: its package of Debian,
-// kept for the next time.
+// test/images/devcontainer/compose-two.ts: Docker Compose 2: the installed one, or that of its Debian package, which is downloaded once
+// and kept.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ const PLUGINS = ['/usr/libexec', '/usr/lib', '/usr/local/lib', '/usr/local/libex
   (dir) => `${dir}/docker/cli-plugins/docker-compose`,
 );
 
-/** A program; null: there is none to be had. */
+/** The path of the program; null: neither installed nor downloadable. */
 export function composeTwo(): string | null {
   return [...PLUGINS, KEPT].find(isTwo) ?? fetched();
 }
@@ -48,10 +48,10 @@ function fetched(): string | null {
   }
 }
 
-/** Where this machine has its own packages from. */
+/** The Debian mirror that this machine uses. */
 function mirror(): string {
   const asked = execFileSync('apt-get', ['indextargets', '--format', '$(SITE)'], { encoding: 'utf8' });
   const site = asked.split('\n').find((line) => /debian\.org\/debian\/?$/.test(line));
-  if (site === undefined) throw new Error('this is no Debian');
+  if (site === undefined) throw new Error('this machine does not use a Debian mirror');
   return site;
 }

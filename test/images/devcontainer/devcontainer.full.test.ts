@@ -1,5 +1,5 @@
-// test/images/devcontainer/devcontainer.full.test.ts: what `ags devcontainer init` writes, opened by @devcontainers/cli with the engine of this
-// machine, and looked at from inside.
+// test/images/devcontainer/devcontainer.full.test.ts: the files of `ags devcontainer init`, opened by @devcontainers/cli with this machine's
+// Docker, and tested from inside.
 // uses: compose
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,9 +23,9 @@ describe.runIf(CAN)('a dev container', () => {
   const image = `ags-devcontainer-test-${process.pid}`;
   let machine: Machine;
   let origin: Server;
-  /** Of the origin, as the gateway reaches it. */
+  /** Address and port of the origin, as the gateway reaches it. */
   let place = '';
-  /** In the names of its services. */
+  /** The suffix of its service names. */
   let mark = '';
   let containers: Record<string, string> = {};
 
@@ -40,7 +40,7 @@ describe.runIf(CAN)('a dev container', () => {
       env: { ...machine.env, PATH: `${machine.root}/bin:${machine.env['PATH'] ?? ''}`, DOCKER_BUILDKIT: '0' },
     });
   };
-  /** In the dev container, as its user. Not waited for in one piece: the origin is in this process. */
+  /** Runs a command in the dev container as its user. Asynchronous, because the origin is in this process. */
   const inside = (...command: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> =>
     new Promise((resolve) => {
       const args = ['exec', '--user', 'dev', containers['dev'] ?? '', ...command];
@@ -67,7 +67,7 @@ describe.runIf(CAN)('a dev container', () => {
       join(machine.project, '.devcontainer/.env'),
       `BASE_IMAGE=${image}\nCACHE_IMAGE=${image}\nMEMORY=1g\n`,
     );
-    // The user of these tests has no account, and the tool asks for its name.
+    // The tool asks for the name of the user, who has no account here.
     mkdirSync(join(machine.root, 'bin'));
     writeFileSync(join(machine.root, 'bin/id'), '#!/bin/sh\necho tester\n', { mode: 0o755 });
     giveTo(machine.root, machine.uid);
@@ -99,19 +99,19 @@ describe.runIf(CAN)('a dev container', () => {
     machine[Symbol.dispose]();
   }, 60_000);
 
-  test('opens with everything beside it, and its programs find the database', async () => {
+  test('opens with its services, and its programs find the database', async () => {
     expect(Object.keys(containers).toSorted()).toEqual(['cache', 'dev', 'gateway', 'holder']);
     expect(devcontainer('exec', 'redis-cli', '-h', 'cache', 'ping').trim()).toBe('PONG');
     expect(await sh('redis-cli -u "$REDIS_URL" ping')).toBe('PONG');
     expect(await sh('touch written && ls written')).toBe('written');
   });
 
-  test('is nobody of importance, and cannot become more', async () => {
+  test('runs as an unprivileged user and cannot gain privileges', async () => {
     const facts = await sh(
       'id -u; grep -E "^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs|Seccomp):" /proc/self/status; find / -xdev -type f -perm /6000 2>/dev/null; touch /etc/x /usr/x',
     );
     expect(facts.split('\n')).toEqual([
-      // Files stay the user's own: the tool gives dev their number.
+      // The tool gives the user dev the ID of the host user, so that files keep their owner.
       String(machine.uid),
       ...['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((name) => `${name}:\t0000000000000000`),
       'NoNewPrivs:\t1',
@@ -121,7 +121,7 @@ describe.runIf(CAN)('a dev container', () => {
     expect(docker('run', '--rm', '--network=none', `${project()}_dev-${mark}`, 'id', '-u')).toBe('1001');
   });
 
-  test('has limits, and nothing of the engine or of other containers', async () => {
+  test('has limits, and no access to the engine or to other containers', async () => {
     const { HostConfig, Mounts } = (
       JSON.parse(docker('inspect', containers['dev'] ?? '')) as {
         HostConfig: Record<string, unknown>;
@@ -148,7 +148,7 @@ describe.runIf(CAN)('a dev container', () => {
     expect((await inside('ps', '-o', 'args')).stdout).not.toContain('gateway');
   });
 
-  test('has no network but loopback, and no way to the gateway but its door', async () => {
+  test('has only loopback, and reaches the gateway only by its listener', async () => {
     const gateway = docker(
       'inspect',
       '-f',
@@ -172,7 +172,7 @@ describe.runIf(CAN)('a dev container', () => {
     );
   });
 
-  test('reaches what the list names, as soon as it names it, and says what may be reached', async () => {
+  test('reaches a host as soon as the list names it, and lists the rules', async () => {
     expect(await inside('ags', 'net', 'test', place)).toMatchObject({ code: 1 });
     const refused = await sh(`wget -q -O- http://${place}/`);
     expect(refused).toContain('403 ags: ');
@@ -197,7 +197,7 @@ describe.runIf(CAN)('a dev container', () => {
     expect((await inside('ags', 'image', 'build')).code).toBe(9);
   });
 
-  test('cannot change what decides about it, in place or by putting another in its place', async () => {
+  test('cannot change or replace its own configuration', async () => {
     const before = readFileSync(join(machine.project, '.devcontainer/allow-list.txt'), 'utf8');
     for (const attack of [
       'echo evil.test >> .devcontainer/allow-list.txt',
@@ -213,7 +213,7 @@ describe.runIf(CAN)('a dev container', () => {
     expect(machine.has('.git/HEAD') && machine.has('.devcontainer/docker-compose.yaml')).toBe(true);
   });
 
-  test('goes on when its gateway was killed, which is started again', async () => {
+  test('keeps working after its gateway was killed and restarted', async () => {
     docker('kill', '--signal', 'KILL', containers['gateway'] ?? '');
     docker('start', containers['gateway'] ?? '');
     await expect
@@ -221,7 +221,7 @@ describe.runIf(CAN)('a dev container', () => {
       .toContain('"verdict": "refused"');
   });
 
-  test('is left alone by a clone that has its name and says that it is the same project', async () => {
+  test('is not disturbed by a clone with the same name that claims to be the same project', async () => {
     const clone = join(machine.root, 'clones', machine.project.split('/').at(-1) ?? '');
     mkdirSync(join(machine.root, 'clones'));
     cpSync(machine.project, clone, { recursive: true });

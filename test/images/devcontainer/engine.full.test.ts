@@ -1,5 +1,5 @@
-// test/images/devcontainer/engine.full.test.ts: an engine of its own beside a dev container, opened by @devcontainers/cli, used from inside and
-// looked at from outside.
+// test/images/devcontainer/engine.full.test.ts: nested Docker beside a dev container, opened by @devcontainers/cli, tested from inside and
+// from outside.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,13 +16,13 @@ const compose = HAS_ENGINE ? composeTwo() : null;
 if (compose === null && process.env['AGS_REQUIRE_ALL'] !== undefined)
   throw new Error('An engine beside a dev container needs an engine and Docker Compose 2.');
 
-describe.runIf(compose !== null)('an engine of its own', () => {
+describe.runIf(compose !== null)('nested Docker of a dev container', () => {
   const image = `ags-dev-engine-test-${process.pid}`;
   let machine: Machine;
   let containers: Record<string, string> = {};
   const project = (): string => `${machine.project.split('/').at(-1)}_devcontainer`;
   const docker = (...args: string[]): string => execFileSync('docker', args, { encoding: 'utf8' }).trim();
-  /** In the dev container, as its user. */
+  /** Runs a script in the dev container as its user. */
   const sh = (script: string): Promise<{ code: number | null; text: string }> =>
     new Promise((resolve) => {
       const args = ['exec', '--user', 'dev', containers['dev'] ?? '', 'sh', '-c', script];
@@ -76,7 +76,7 @@ describe.runIf(compose !== null)('an engine of its own', () => {
     machine[Symbol.dispose]();
   }, 60_000);
 
-  test('builds and runs what the project says, through ags image as well', async () => {
+  test("builds and runs the project's image, also with ags image", async () => {
     expect(Object.keys(containers).toSorted()).toEqual(['dev', 'docker', 'gateway', 'holder']);
     const built = await sh('ags image build');
     expect(built, built.text).toMatchObject({ code: 0 });
@@ -92,7 +92,7 @@ describe.runIf(compose !== null)('an engine of its own', () => {
       .toBe('built');
   });
 
-  test('is nobody on this machine, and neither is what started it', () => {
+  test('runs under an unprivileged user ID of this machine, and so do the processes that started it', () => {
     const { HostConfig, Mounts } = (
       JSON.parse(docker('inspect', containers['docker'] ?? '')) as {
         HostConfig: Record<string, unknown>;
@@ -117,7 +117,7 @@ describe.runIf(compose !== null)('an engine of its own', () => {
       .flatMap((line) => {
         const [pid = '', ...args] = line.trim().split(/\s+/);
         const status = statusOf(pid);
-        // It has ended.
+        // The process has ended.
         if (status === null) return [];
         const of = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1] ?? '';
         return {
@@ -130,14 +130,14 @@ describe.runIf(compose !== null)('an engine of its own', () => {
       .filter(({ args }) => !/docker-init/.test(args));
     const engine = facts.filter(({ args }) => /dockerd --rootless/.test(args) && !args.includes('perl'));
     expect(engine).toMatchObject([{ uid: NESTED_BASE, filter: '2' }]);
-    // Rights in a user namespace of its own are none here; whoever is outside of it has none at all.
+    // Capabilities in its user namespace do not apply here; processes outside of that namespace have none.
     for (const { args, uid, effective } of facts) {
       expect(uid, args).toBeGreaterThanOrEqual(63_128);
       if (uid < NESTED_BASE) expect(effective, args).toBe('0000000000000000');
     }
   });
 
-  test('sees nothing of this machine, of the project, or of the world', async () => {
+  test('reaches no file of this machine or the project, and no host on the internet', async () => {
     const tag = `ags-deve${process.pid}`;
     const marker = join(machine.root, 'marker');
     writeFileSync(marker, 'of the host\n', { mode: 0o644 });
@@ -152,14 +152,14 @@ describe.runIf(compose !== null)('an engine of its own', () => {
     ).not.toMatch(/^(?!lo$|docker0$|veth)\w+$|of the host|allow-list/m);
     expect((await sh(`${look} 'cat /host${marker}'`)).code).not.toBe(0);
     expect((await sh(`docker run --rm --privileged ${tag} /bin/busybox id`)).code).not.toBe(0);
-    // Images come through the gateway, which decides and writes it down.
+    // Pulls go through the gateway, which logs its verdict.
     expect((await sh('docker pull denied.test/image')).code).not.toBe(0);
     await expect
       .poll(() => docker('exec', containers['gateway'] ?? '', 'cat', '/var/log/ags/network.jsonl'), { timeout: 20_000 })
       .toMatch(/"host":"denied\.test".*"verdict":"denied"/);
   });
 
-  test('comes back when it was killed', async () => {
+  test('restarts after it was killed', async () => {
     const pid = docker('top', containers['docker'] ?? '', '-eo', 'pid,args')
       .split('\n')
       .find((line) => /dockerd --rootless/.test(line) && !line.includes('perl'))
@@ -170,7 +170,7 @@ describe.runIf(compose !== null)('an engine of its own', () => {
       .poll(() => docker('inspect', '-f', '{{.RestartCount}}', containers['docker'] ?? ''), { timeout: 30_000 })
       .not.toBe('0');
     await expect.poll(async () => (await sh('docker info')).text, { timeout: 30_000 }).toContain('rootless');
-    // With what it had.
+    // Its images are kept.
     expect((await sh('docker image ls')).text).toContain(`ags-deve${process.pid}`);
   });
 });

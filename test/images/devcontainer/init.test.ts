@@ -1,4 +1,4 @@
-// test/images/devcontainer/init.test.ts: what `ags devcontainer init` writes, and what it refuses to.
+// test/images/devcontainer/init.test.ts: the files that `ags devcontainer init` writes, and its refusals.
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -17,11 +17,11 @@ const read = (machine: Machine, name: string): string =>
   readFileSync(join(machine.project, '.devcontainer', name), 'utf8');
 const markOf = (machine: Machine): string =>
   /^  holder-([0-9a-f]{12}):$/m.exec(read(machine, 'docker-compose.yaml'))?.[1] ?? 'none';
-/** Without what tells this one from others. */
+/** The compose file without the mark of the project. */
 const compose = (machine: Machine): Compose =>
   parse(read(machine, 'docker-compose.yaml').replaceAll(`-${markOf(machine)}`, ''), { merge: true }) as Compose;
 
-test('its files are for everybody who has the project, and only the gateway has a network', async () => {
+test('the files contain no path of this machine, and only the gateway has a network', async () => {
   using machine = createMachine('user', { files: { 'go.mod': 'module x\n', 'a.txt': 'a\n' } });
   const { code, stdout, stderr } = await machine.ags(['devcontainer', 'init', '--service', 'postgres,redis']);
   expect([code, stdout.trim().split('\n').toSorted()], stderr).toEqual([
@@ -57,7 +57,7 @@ test('its files are for everybody who has the project, and only the gateway has 
   expect(volumes('dev').filter((volume) => volume.includes('sock') || volume.startsWith('door'))).toEqual([]);
 });
 
-test('no other project gets its volumes or containers, by its name or by its files, and it has the same ones when it is written again', async () => {
+test('no other project shares its volumes or containers, even with the same name or files; writing again keeps them', async () => {
   using machine = createMachine('user', { name: 'code/app' });
   const init = async (project: string): Promise<string[]> => {
     const words = ['devcontainer', 'init', '--service', 'redis', '--docker', '--force'];
@@ -76,20 +76,20 @@ test('no other project gets its volumes or containers, by its name or by its fil
   expect(mine.map((name) => name.replace(`-${markOf(machine)}`, '*')).join(' ')).toBe(
     'holder* gateway* dev* redis* docker* door* log* home* redis-data* docker-data* out*',
   );
-  // Tools take the name of a directory, or what .env says, for the name of a project, and find volumes and containers by that.
+  // Tools name a project after its directory or a variable in .env, and find volumes and containers by that name.
   const clone = join(machine.root, 'clones/app');
   mkdirSync(join(machine.root, 'clones'));
   copy(machine.project, clone);
   writeFileSync(join(clone, '.env'), 'COMPOSE_PROJECT_NAME=app_devcontainer\n');
   expect((await init(clone)).filter((name) => mine.includes(name))).toEqual([]);
   expect(await init(machine.project)).toEqual(mine);
-  // Another directory in its place is another project.
+  // Another directory at the same path is another project.
   renameSync(machine.project, `${machine.project}-before`);
   copy(`${machine.project}-before`, machine.project);
   expect((await init(machine.project)).filter((name) => mine.includes(name))).toEqual([]);
 });
 
-test('a project without a .git is told that one could be made inside', async () => {
+test('init warns that a project without .git cannot have it read-only', async () => {
   using machine = createMachine('user');
   rmSync(join(machine.project, '.git'), { recursive: true });
   const { code, stderr } = await machine.ags(['devcontainer', 'init']);
@@ -97,7 +97,7 @@ test('a project without a .git is told that one could be made inside', async () 
   expect(read(machine, 'docker-compose.yaml')).not.toContain('.git:');
 });
 
-test('what git reads first is read-only inside, also where it is the file of a worktree', async () => {
+test('.git is read-only inside, even if it is the file of a worktree', async () => {
   using machine = createMachine('user');
   const directory = join(machine.root, 'repository');
   machine.git('config', 'core.worktree', machine.project);
@@ -110,7 +110,7 @@ test('what git reads first is read-only inside, also where it is the file of a w
   );
 });
 
-test('what is there is not replaced unless asked for, and nothing is written through a link', async () => {
+test('existing files are replaced only with --force, and never through a link', async () => {
   using machine = createMachine('user');
   const dir = join(machine.project, '.devcontainer');
   machine.write('.devcontainer/devcontainer.json', '{"mine":true}');
@@ -127,7 +127,7 @@ test('what is there is not replaced unless asked for, and nothing is written thr
   expect(readdirSync(join(linked.root, 'elsewhere'))).toEqual([]);
 });
 
-test('the rules and services of the project are there, and what cannot be is said', async () => {
+test('rules and services of the project are included, and unsupported ones are listed', async () => {
   using machine = createMachine('user');
   writeFileSync(
     join(machine.project, 'ags.yaml'),
@@ -157,7 +157,6 @@ services:
   expect(read(machine, 'gateway.yaml')).toContain('- "10.1.0.0/16"');
   const { services } = compose(machine);
   expect(Object.keys(services)).toEqual(['holder', 'gateway', 'dev', 'db']);
-  // Compose reads "$$" as "$".
   expect(services['db']?.['environment']).toMatchObject({
     POSTGRES_PASSWORD: 'a$$b"c',
     POSTGRES_DB: 'shop',
@@ -167,7 +166,7 @@ services:
   expect(services['gateway']?.['command']).toContain('/etc/ags/gateway.yaml');
 });
 
-test('an engine of its own is asked for, has what it gives up and nothing else, and is in nobody else', async () => {
+test('nested Docker is included only with --docker, and only its service gets capabilities', async () => {
   using machine = createMachine('user', { files: { 'ags.yaml': 'services: { cache: redis }\n' } });
   const without = await machine.ags(['devcontainer', 'init']);
   expect(without.code, without.stderr).toBe(0);
@@ -197,7 +196,7 @@ test.each([
   ['services: { docker: redis }\n', 'cannot be called "docker"'],
   ['services: { gateway: redis }\n', 'cannot be called "gateway"'],
   ['services: { a: redis, b: valkey }\n', 'a and b have the same port'],
-])('%j cannot be a dev container', async (text, problem) => {
+])('a project with %j is refused', async (text, problem) => {
   using machine = createMachine('user');
   writeFileSync(join(machine.project, 'ags.yaml'), text);
   const { code, stderr } = await machine.ags(['devcontainer', 'init']);

@@ -1,4 +1,4 @@
-// test/network/gateway-command.test.ts: `ags gateway`: the gateway on its own, as an administrator meets it.
+// test/network/gateway-command.test.ts: `ags gateway`: the standalone gateway of an administrator.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -10,7 +10,6 @@ import { AGS } from '../harness.ts';
 interface Running extends AsyncDisposable {
   readonly dir: string;
   readonly context: HostContext;
-  /** Ports that were chosen for it. */
   readonly port: number;
   readonly admin: number;
   stderr(): string;
@@ -29,7 +28,7 @@ interface Settings {
 async function start(settings: Settings = {}, dir = mkdtempSync('/tmp/ags-gw-')): Promise<Running> {
   const context = await createWorld();
   await context.tcp(8080, (socket) => socket.end('origin speaking\n'));
-  // Below the ports that the kernel gives to clients: one of those may be in use.
+  // Below the range that the kernel assigns to clients, where a port may be in use.
   const base = 20_000 + 2 * Math.floor(Math.random() * 6000);
   const configure = ({ allow = '"allowed.test:8080"', gateway = '', broken = '' }: Settings): void =>
     writeFileSync(
@@ -80,7 +79,7 @@ async function start(settings: Settings = {}, dir = mkdtempSync('/tmp/ags-gw-'))
 
 const CONNECT = 'CONNECT allowed.test:8080 HTTP/1.1\r\nHost: allowed.test:8080\r\n\r\n';
 
-test('it serves at its addresses and at its socket, says how it is, and goes in order', async () => {
+test('the gateway serves at its address and socket, reports health and metrics, and ends cleanly', async () => {
   await using gateway = await start();
   const good = 'HTTP/1.1 200 Connection established\r\n\r\norigin speaking\n';
   expect(await gateway.talk(CONNECT)).toBe(good);
@@ -109,7 +108,7 @@ test('it serves at its addresses and at its socket, says how it is, and goes in 
   expect(readdirSync(gateway.dir).includes('gw.sock')).toBe(false);
 });
 
-test('a changed file takes effect whole or not at all, and open connections stay', async () => {
+test('a changed file takes effect completely or not at all, and open connections stay', async () => {
   await using gateway = await start();
   const open = connect(gateway.port, '127.0.0.1');
   open.write(CONNECT);
@@ -127,7 +126,7 @@ test('a changed file takes effect whole or not at all, and open connections stay
 });
 
 describe('A67: with a token', () => {
-  test('who has none, or another, is refused; who has it is served', async () => {
+  test('a client without the token, or with another, is refused', async () => {
     const dir = mkdtempSync('/tmp/ags-gw-');
     writeFileSync(join(dir, 'token'), 'the-right-token\n', { mode: 0o600 });
     await using gateway = await start({ gateway: `  tokenFile: ${dir}/token\n` }, dir);
@@ -150,7 +149,7 @@ test.each([
   ['network: {}\n', 'does not say where to listen (gateway.listen)'],
   ['gateway: { listen: ["0.0.0.0:3128"] }\n', 'can be reached from other machines, so clients must have a token'],
   ['gateway: { listen: ["localhost:3128"] }\n', 'gateway.listen[0]'],
-])('what is wrong with %j is said, and nothing is started', async (text, problem) => {
+])('the error in %j is reported, and no gateway starts', async (text, problem) => {
   const dir = mkdtempSync('/tmp/ags-gw-');
   try {
     const file = join(dir, 'gateway.yaml');
@@ -166,7 +165,7 @@ test.each([
   }
 });
 
-test('a log that is there already is set aside, not written to', async () => {
+test('an existing log is renamed, not overwritten', async () => {
   const dir = mkdtempSync('/tmp/ags-gw-');
   writeFileSync(join(dir, 'log.jsonl'), 'of an earlier time\n');
   await using gateway = await start({}, dir);

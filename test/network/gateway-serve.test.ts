@@ -1,4 +1,4 @@
-// test/network/gateway-serve.test.ts: the gateway and its door as two programs with a socket between them, as two containers have them.
+// test/network/gateway-serve.test.ts: the gateway and its listener as two programs connected by a socket, as in two containers.
 // uses: sandbox
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ interface Place extends AsyncDisposable {
   list(text: string): void;
   serve(): Program;
   listener(): Program;
-  /** Sends to the door, or to another place, and reads to the end. */
+  /** Sends to the listener, or to another port or socket, and reads to the end. */
   talk(text: string | Buffer, to?: string | number): Promise<string>;
   ags(...args: string[]): { code: number | null; stdout: string; stderr: string };
 }
@@ -100,7 +100,7 @@ async function createPlace(list = 'allowed.test:8080 # the origin\n'): Promise<P
 const connectTo = (place: string): string => `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n\r\n`;
 const GOOD = 'HTTP/1.1 200 Connection established\r\n\r\norigin speaking\n';
 
-test('through the door a listed host is reached, and no other; every decision is in the log, and health checks are not', async () => {
+test('the listener reaches only listed hosts; the log has every decision but no health check', async () => {
   await using place = await createPlace();
   await place.context.tcp(8080, (socket) => socket.end('origin speaking\n'));
   const [gateway, listener] = [place.serve(), place.listener()];
@@ -129,7 +129,7 @@ test('through the door a listed host is reached, and no other; every decision is
   expect(place.ags('gateway', 'check', '--socket', place.socket).code).toBe(9);
 });
 
-test('a listed name that leads to a private address, or to this machine, is refused', async () => {
+test('a listed name that resolves to a private or loopback address is refused', async () => {
   await using place = await createPlace('inner.test:8080\nlocal.test:8080\n');
   place.context.names.set('inner.test', ['10.1.2.3']);
   place.context.names.set('local.test', ['127.0.0.1']);
@@ -138,7 +138,7 @@ test('a listed name that leads to a private address, or to this machine, is refu
   expect(await place.talk(connectTo('local.test:8080'), place.socket)).toMatch(/^HTTP\/1\.1 403 .*loopback/);
 });
 
-test('a changed list is in force without being asked for, a wrong one changes nothing, and neither does a missing one', async () => {
+test('a changed list takes effect by itself; an invalid or missing one changes nothing', async () => {
   await using place = await createPlace();
   await place.context.tcp(8080, (socket) => socket.end('origin speaking\n'));
   const gateway = place.serve();
@@ -159,7 +159,7 @@ test('a changed list is in force without being asked for, a wrong one changes no
   await expect.poll(reached).toBe(true);
 });
 
-test.runIf(process.getuid?.() === 0)('nobody but its owner can connect to the socket', async () => {
+test.runIf(process.getuid?.() === 0)('only its owner can connect to the socket', async () => {
   await using place = await createPlace();
   await place.serve().ready;
   expect(statSync(place.socket).mode & 0o777).toBe(0o600);
@@ -176,7 +176,7 @@ test.runIf(process.getuid?.() === 0)('nobody but its owner can connect to the so
   expect(tried).toEqual(['EACCES', 'EACCES']);
 });
 
-test('what a killed gateway leaves behind does not keep the next one from starting, and two at once are refused', async () => {
+test('the files of a killed gateway do not block the next one, and a second gateway at the same socket is refused', async () => {
   await using place = await createPlace();
   await place.context.tcp(8080, (socket) => socket.end('origin speaking\n'));
   const [first, listener] = [place.serve(), place.listener()];
@@ -195,11 +195,11 @@ test('what a killed gateway leaves behind does not keep the next one from starti
   expect(await place.talk(connectTo('allowed.test:8080'))).toBe(GOOD);
 });
 
-test('a socket that answers is not taken away, whoever is behind it', async () => {
+test('a socket that answers is not replaced, even without its lock file', async () => {
   await using place = await createPlace();
   const gateway = place.serve();
   await gateway.ready;
-  // As from another container, whose processes cannot be seen here.
+  // A gateway in another container has no visible lock.
   rmSync(`${place.socket}.lock`);
   const second = place.serve();
   expect(await second.ended).toBe(7);
@@ -207,8 +207,8 @@ test('a socket that answers is not taken away, whoever is behind it', async () =
   expect(await place.talk(connectTo('evil.test:1'), place.socket)).toContain('403');
 });
 
-describe('the door', () => {
-  test('carries both directions whole, with the end of each', async () => {
+describe('the listener', () => {
+  test('forwards both directions completely, each to its end', async () => {
     await using place = await createPlace();
     const heard = createHash('sha256');
     const answer = Buffer.alloc(8 * 1024 * 1024, 'the answer comes after the end of the question ');
@@ -228,7 +228,7 @@ describe('the door', () => {
     expect(got.digest('hex')).toBe(createHash('sha256').update(answer).digest('hex'));
   });
 
-  test('does not take in what its client does not read', async () => {
+  test('does not buffer data that its client does not read', async () => {
     await using place = await createPlace();
     const much = Buffer.alloc(400 * 1024 * 1024, 'x');
     const some = Buffer.alloc(256 * 1024 * 1024, 'y');
@@ -240,7 +240,7 @@ describe('the door', () => {
     client.write(connectTo('allowed.test:8080'));
     expect(await readText(client, /\r\n\r\n/)).toContain('200');
     client.pause();
-    // While another one is served, there is time enough to take the first one's bytes in.
+    // Serving another client leaves enough time to buffer data of the first.
     const other = connect({ port: place.port, host: '127.0.0.1' });
     other.write(connectTo('allowed.test:8080'));
     let bytes = 0;
@@ -251,38 +251,41 @@ describe('the door', () => {
     client.destroy();
   });
 
-  test.runIf(HAS_SANDBOX)('goes in order when it is the first process, and leaves on loopback only', async () => {
-    await using place = await createPlace();
-    const child = spawn(
-      'unshare',
-      [
-        '--user',
-        '--map-root-user',
-        '--pid',
-        '--fork',
-        process.execPath,
-        AGS,
-        'gateway',
-        'door',
-        '--socket',
-        place.socket,
-        '--listen',
-        `127.0.0.1:${place.port}`,
-      ],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: PROCESS_ENV },
-    );
-    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-    await new Promise((resolve) => child.stdout.once('data', resolve));
-    const first = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
-    process.kill(Number(first), 'SIGTERM');
-    expect(await ended).toBe(0);
-    const open = place.ags('gateway', 'door', '--socket', place.socket, '--listen', '0.0.0.0:3128');
-    expect(open.code).toBe(2);
-    expect(open.stderr).toContain('is not a loopback address');
-  });
+  test.runIf(HAS_SANDBOX)(
+    'ends cleanly as the first process of a container, and listens on loopback only',
+    async () => {
+      await using place = await createPlace();
+      const child = spawn(
+        'unshare',
+        [
+          '--user',
+          '--map-root-user',
+          '--pid',
+          '--fork',
+          process.execPath,
+          AGS,
+          'gateway',
+          'listener',
+          '--socket',
+          place.socket,
+          '--listen',
+          `127.0.0.1:${place.port}`,
+        ],
+        { stdio: ['ignore', 'pipe', 'pipe'], env: PROCESS_ENV },
+      );
+      const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+      await new Promise((resolve) => child.stdout.once('data', resolve));
+      const first = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim();
+      process.kill(Number(first), 'SIGTERM');
+      expect(await ended).toBe(0);
+      const open = place.ags('gateway', 'listener', '--socket', place.socket, '--listen', '0.0.0.0:3128');
+      expect(open.code).toBe(2);
+      expect(open.stderr).toContain('is not a loopback address');
+    },
+  );
 });
 
-test('a list says what it means, line by line', () => {
+test('a list is read line by line', () => {
   const text = '# hosts\n\ngithub.com\n  *.example.com:8443   # with a port\n! bad.example.com\nhttp://plain.test\n';
   expect(parseAllowList(text, 'list').map(({ action, host, port, origin }) => [action, host, port, origin])).toEqual([
     ['allow', 'github.com', 443, 'list:3'],
@@ -298,7 +301,7 @@ test.each([
   ['*', /is no rule/],
   ['*.com', /too wide/],
   ['a.test b.test', /is no rule/],
-])('%s is no line of a list', (line, problem) => {
+])('%s is refused as a line of a list', (line, problem) => {
   expect(() => parseAllowList(line, 'list')).toThrow(problem);
 });
 

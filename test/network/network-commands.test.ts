@@ -70,7 +70,7 @@ function read(): string {
   return fs.readFileSync(join(at.input.projectDir, 'ags.yaml'), 'utf8');
 }
 
-/** A task whose runner is this process, with the rules that it was started with. */
+/** Makes a running task with rules; this process is its runner. */
 function run(
   options: {
     project?: string;
@@ -132,7 +132,7 @@ function rule(more: Partial<NetworkRule>): NetworkRule {
 }
 
 describe('ags allow', () => {
-  test('reaches every running sandbox of this project, and says which', async () => {
+  test('changes every running sandbox of this project, and names them', async () => {
     const [one, two] = [run(), run()];
     const other = run({ project: '/elsewhere' });
     const out = await ags(['allow', 'A.test.', '*.b.test', 'a.test']);
@@ -148,13 +148,13 @@ describe('ags allow', () => {
     expect(fs.existsSync(join(at.input.projectDir, 'ags.yaml'))).toBe(false);
   });
 
-  test('reaches the one that is named', async () => {
+  test('changes only the sandbox of --run', async () => {
     const [one, two] = [run(), run()];
     await ags(`allow --run ${one.id} a.test`);
     expect([one.rules, two.rules]).toEqual([[rule({})], []]);
   });
 
-  test('is an error with the next step when nothing runs', async () => {
+  test('fails with a hint when no sandbox runs', async () => {
     await expect(ags(['allow', '*.a.test'])).rejects.toMatchObject({
       code: 'task.not-found',
       message: 'No sandbox of this project is running.',
@@ -192,7 +192,7 @@ describe('ags allow', () => {
     await expect(ags(line)).rejects.toMatchObject(error);
   });
 
-  test('--project writes ags.yaml, keeps what is in it, needs no trust for it, and reaches what runs', async () => {
+  test('--project edits ags.yaml, needs no approval for that, and changes running sandboxes', async () => {
     at.project('# ours\nhide: [x.txt] # keep\n');
     const { id, rules } = run();
     expect(await ags('allow --project a.test')).toBe(
@@ -206,7 +206,7 @@ describe('ags allow', () => {
     );
   });
 
-  test('a command waits while another one changes the configuration', async () => {
+  test('a command waits while another edits the configuration', async () => {
     fs.mkdirSync(at.input.stateDir, { recursive: true });
     const other = tryLock(join(at.input.stateDir, 'edit.lock'));
     const waiting = ags('allow --project a.test');
@@ -218,13 +218,13 @@ describe('ags allow', () => {
     expect(read()).toBe('network:\n  allow: [b.test, a.test]\n');
   });
 
-  test('--project makes ags.yaml where there is none', async () => {
+  test('--project creates ags.yaml if it is missing', async () => {
     await ags('allow --project a.test b.test');
     expect(read()).toBe('network:\n  allow:\n    - a.test\n    - b.test\n');
     expect((await at.load()).network.rules.length).toBe(2);
   });
 
-  test('--project keeps an approval for what was approved, also when lines move', async () => {
+  test('--project keeps an approval, even if lines move', async () => {
     at.project('network:\n  mode: on\nreveal: [.env.test]\n');
     at.trust(await at.asks());
     await ags('allow --project a.test');
@@ -232,7 +232,7 @@ describe('ags allow', () => {
     expect((await at.load()).reveal).toEqual(['.env.test']);
   });
 
-  test('--project never approves what was pending before', async () => {
+  test('--project never approves pending requests', async () => {
     at.project('reveal: [.env.test]\n');
     expect(await ags('allow --project a.test')).toBe(
       'Allowed a.test in ags.yaml.\nags.yaml asks for more that you have not approved. Review it: ags trust\n',
@@ -244,7 +244,7 @@ describe('ags allow', () => {
     expect(fs.existsSync(join(at.input.stateDir, 'trust.json'))).toBe(false);
   });
 
-  test('an approval is kept only for what was approved and what is being allowed, whatever line it is on', () => {
+  test('an approval is kept only for approved requests and the new rule, on any line', () => {
     const before = { trusted: true, asks: ['ags.yaml:1: reveal: see hidden files of the project: .env.test'] };
     const [moved, added, foreign] = [
       'ags.yaml:9: reveal: see hidden files of the project: .env.test',
@@ -259,7 +259,7 @@ describe('ags allow', () => {
     ]).toEqual([true, false, false, false]);
   });
 
-  test('--project does not approve what came in after an approval', async () => {
+  test('--project does not approve requests that were added after an approval', async () => {
     at.project('reveal: [.env.test]\n');
     at.trust(await at.asks());
     at.project('reveal: [.env.test, .env]\n');
@@ -267,7 +267,7 @@ describe('ags allow', () => {
     expect((await at.asks()).length).toBe(3);
   });
 
-  test('--always writes your own file, and reaches sandboxes of all projects', async () => {
+  test('--always edits the user’s file, and changes sandboxes of all projects', async () => {
     at.user('# me\n');
     const [here, there] = [run(), run({ project: '/elsewhere' })];
     expect(await ags('allow --always a.test')).toBe(
@@ -278,7 +278,7 @@ describe('ags allow', () => {
     expect((await at.load()).network.rules).toEqual([rule({ origin: `${at.input.userConfigFile}:5` })]);
   });
 
-  test('--always writes through a link to your own file, and makes one where there is none', async () => {
+  test('--always creates the user’s file, and writes through a link to it', async () => {
     await ags('allow --always a.test');
     const file = at.input.userConfigFile;
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
@@ -314,7 +314,7 @@ describe('ags allow', () => {
     ['a.test/x/*', 'a.test/x/y', true],
     ['a.test/x/*', 'a.test', false],
     ['*.b.a.test', 'xb.a.test', false],
-  ])('with %s denied, to allow %s is refused: %s', async (denied, allowed, refused) => {
+  ])('with %s denied, allowing %s is refused: %s', async (denied, allowed, refused) => {
     at.user(JSON.stringify({ network: { deny: [denied] } }));
     const outcome = ags(['allow', '--project', allowed]).then(
       () => null,
@@ -330,7 +330,7 @@ describe('ags allow', () => {
     expect(fs.existsSync(join(at.input.projectDir, 'ags.yaml'))).toBe(!refused);
   });
 
-  test('in a running sandbox, what it was started with can deny it', async () => {
+  test('a deny rule of the running sandbox refuses the new rule', async () => {
     const { id, rules } = run({ rules: [rule({ action: 'deny', host: '*.test', origin: '--deny' })] });
     await expect(ags('allow a.test')).rejects.toMatchObject({
       message: `a.test stays denied: the deny rule "*.test" of ${id} wins (--deny).`,
@@ -339,7 +339,7 @@ describe('ags allow', () => {
     expect(rules.length).toBe(1);
   });
 
-  test('the same rule in the same file changes sides, with the option for that file', async () => {
+  test('allow and deny move a rule within the same file', async () => {
     at.project('network:\n  deny:\n    - b.test # no\n    - a.test\n');
     expect(await ags('allow --project a.test')).toBe(
       'Allowed a.test in ags.yaml.\nRemoved from the denied rules: a.test\n',
@@ -353,7 +353,7 @@ describe('ags allow', () => {
     expect(await at.asks()).toEqual([]);
   });
 
-  test('--json says what was done', async () => {
+  test('--json lists the changes', async () => {
     const { id } = run();
     expect(JSON.parse(await ags('allow --json --project a.test'))).toEqual({
       scope: 'project',
@@ -372,7 +372,7 @@ describe('ags allow', () => {
 });
 
 describe('ags deny', () => {
-  test('reaches what runs, and keeps an approval', async () => {
+  test('changes running sandboxes, and keeps an approval', async () => {
     const { id, rules } = run();
     expect(await ags('deny a.test')).toBe(`Denied a.test in ${id}, until it ends.\n`);
     expect(rules).toEqual([rule({ action: 'deny', origin: 'ags deny' })]);
@@ -395,7 +395,7 @@ describe('ags net', () => {
     await expect(ags(line)).rejects.toMatchObject({ code: 'usage.invalid', message, hint });
   });
 
-  test('rules are shown by where they are written, whether approved or not', async () => {
+  test('rules are shown with their origin', async () => {
     at.user('network: { defaults: false, presets: [npm, crates], deny: [gist.github.com] }\n');
     at.project('network:\n  allow:\n    - a.test\n    - GET api.a.test/v1/*\n');
     expect(await ags('net rules')).toBe(`on: sandboxes reach only hosts that these rules allow.
@@ -435,7 +435,7 @@ Allowed by built-in lists
     expect((await ags('net rules')).split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
-  test('asks are what running sandboxes wait for', async () => {
+  test('asks of running sandboxes are listed', async () => {
     expect(await ags('net asks')).toBe('No sandbox of this project is running.\n');
     const quiet = run();
     expect(await ags('net asks')).toBe('No connection waits for an answer in 1 running sandbox.\n');
@@ -493,7 +493,7 @@ describe('logs', () => {
 
   const UNKNOWN = { verdict: 'denied', unknown: true, reason: 'no rule covers it' } as const;
 
-  test('ags net log shows the latest run of this project, in lines that fit', async () => {
+  test('ags net log shows the latest run of this project in aligned columns', async () => {
     await expect(ags('net log')).rejects.toMatchObject({
       code: 'task.not-found',
       message: 'No run of this project has used the network yet.',
@@ -541,7 +541,7 @@ describe('logs', () => {
     });
   });
 
-  test('a damaged log says so', async () => {
+  test('a damaged log is reported', async () => {
     const file = record('make-3333', [decision({}), decision({ host: 'b.test' }), decision({})]);
     fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('b.test', 'x.test'));
     expect(await ags('net log')).toContain(`The log is damaged at line 4; the rest is not shown: ${file}\n`);
@@ -587,7 +587,7 @@ describe('logs', () => {
 
 `;
 
-  test('ags net lock asks about each host that recorded runs wanted, and writes the ones chosen', async () => {
+  test('ags net lock asks about each recorded host without a rule, and writes the chosen ones', async () => {
     at.user('network: { deny: [never.test] }\n');
     at.project('# ours\nnetwork:\n  mode: on # for now\n');
     record('make-3333', RECORDED);
@@ -602,7 +602,7 @@ describe('logs', () => {
     expect(await ags('net lock')).toBe('Every host used by 1 run of this project already has a rule.\n');
   });
 
-  test('without a terminal it takes a flag, and nothing is written without one', async () => {
+  test('ags net lock without a terminal needs a flag to write', async () => {
     expect(await ags('net lock')).toBe(
       'No run of this project has used the network yet. To record one: ags exec --network record -- <command>\n',
     );
@@ -621,7 +621,7 @@ describe('logs', () => {
     expect(read()).toBe('network:\n  allow:\n    - b.test\n    - "c.test:8443"\n    - never.test\n');
   });
 
-  test('of a damaged log only what stands before the damage is used', async () => {
+  test('only the part of a log before its damage is used', async () => {
     const file = record('make-3333', RECORDED);
     fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"c.test"', '"x.test"'));
     expect(JSON.parse(await ags('net lock --json'))).toMatchObject({ wanted: [{ host: 'b.test' }], damaged: [file] });
@@ -629,7 +629,7 @@ describe('logs', () => {
 });
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('commands at the same time all get their rule into the file, which stays the owner’s', async () => {
+  test('simultaneous commands all add their rule to the file, which keeps its owner', async () => {
     using machine = createMachine(caller, { git: false, files: { 'ags.yaml': '# ours\nhide: [x]\n' } });
     const owner = caller === 'root' ? 1234 : machine.uid;
     if (caller === 'root') {
@@ -661,7 +661,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([none.code, JSON.parse(none.stderr)]).toMatchObject([3, { error: { code: 'task.not-found' } }]);
   });
 
-  test('ags cleanup removes old logs, but not the one of a run that goes on', async () => {
+  test('ags cleanup removes old logs, except those of a running sandbox', async () => {
     using machine = createMachine(caller);
     const day = 86_400_000;
     const made = run({ answers: false });
@@ -683,7 +683,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([old, going, recent].map((file) => fs.existsSync(file))).toEqual([false, true, true]);
   });
 
-  test('your own file is made for you alone', async () => {
+  test('the user’s file is created readable only by the user', async () => {
     using machine = createMachine(caller);
     expect((await machine.ags(['deny', '--always', 'a.test'])).code).toBe(0);
     const file = join(machine.home, '.config/ags/config.yaml');

@@ -1,9 +1,10 @@
-// test/run/network-live.full.test.ts: rules that change while a sandbox runs, secrets that never enter it, budgets, and what is left
-// when a runner is killed.
+// test/run/network-live.full.test.ts: rules that change while a sandbox runs, secrets that never enter it, budgets, and cleanup
+// after a killed runner.
 // needs: sandbox, curl, wget, python3, openssl, low-ports
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { processesWith } from '../attacks/host-view.ts';
 import { createWorld, ORIGIN, type HostContext } from '../gateway/fixture.ts';
 import { startHttpProxy, startSocksProxy } from '../gateway/proxies.ts';
 import { type Caller, createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
@@ -55,7 +56,7 @@ async function createPlace(caller: Caller, yaml = ''): Promise<Place> {
   return place;
 }
 
-/** A sandbox that asks for a URL whenever a line is sent to it, and says how that went. */
+/** Starts a sandbox that fetches the host of each input line and prints curl's exit code. */
 function startAsking(machine: Machine, ...flags: string[]) {
   const script = 'while read host; do curl -sS -m 20 --cacert ca.crt "https://$host/" 2>&1; echo "$host $?"; done';
   const child = machine.start(['exec', '--review', 'later', ...flags, '--', 'sh', '-c', script]);
@@ -79,7 +80,7 @@ function startAsking(machine: Machine, ...flags: string[]) {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('a host that is allowed while a sandbox runs can be reached at once, and denied again', async () => {
+  test('a host can be allowed and denied again while a sandbox runs', async () => {
     await using place = await createPlace(caller);
     const { machine } = place;
     const sandbox = startAsking(machine);
@@ -100,12 +101,12 @@ describe.each(USUAL)('as %s', (caller) => {
       'two.test denied',
       'one.test denied',
     ]);
-    // Who is let through may be gone before anybody can look; on a busy machine one that is not may not be found in time.
+    // An allowed program may end before ags looks it up, and on a busy machine a denied one may not be found in time.
     const denied = log.decisions.filter(({ verdict }) => verdict === 'denied');
     expect(new Set(denied.flatMap(({ program }) => program?.split(' ')[0] ?? []))).toEqual(new Set(['curl']));
   });
 
-  test('what a recorded run wanted waits for a person, and is written into ags.yaml, comments kept', async () => {
+  test('in record mode a new host waits for an answer, and ags net lock writes it to ags.yaml, comments kept', async () => {
     await using place = await createPlace(caller);
     const { machine } = place;
     machine.write('ags.yaml', '# ours\nenv:\n  set: { A: b } # kept\n');
@@ -125,7 +126,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await again.end();
   });
 
-  test('A135, A137, A142: a secret is put in outside, for its host and header alone; inside there is a placeholder', async () => {
+  test('A135, A137, A142: a secret is inserted outside, only for its host and header; inside there is a placeholder', async () => {
     const secret = 's3cr3t-value-of-the-user';
     await using place = await createPlace(
       caller,
@@ -149,7 +150,7 @@ secrets:
     expect(api.match(new RegExp(secret, 'g'))).toHaveLength(1);
     expect(api).toContain(`/x?t=${placeholder}`);
     expect(other).toContain(`Authorization: Bearer ${placeholder}\r\n`);
-    // The origin says what it got; what comes back has no secret in it.
+    // The origin echoes the secret; the gateway masks it in the response.
     expect(result.stdout).toContain(`you sent Bearer ${'*'.repeat(secret.length)}\n`);
     expect(readAll(machine.stateDir)).not.toContain(secret);
   });
@@ -179,7 +180,7 @@ java /tmp/G.java`,
     expect(place.requests[0]).toContain('x-key: value-of-it\r\n');
   });
 
-  test('a loopback endpoint needs no authority, and leads to its host alone', async () => {
+  test('a loopback endpoint needs no certificate authority, and reaches only its host', async () => {
     await using place = await createPlace(
       caller,
       `secrets:\n  - { name: model, host: api.test, header: authorization, send: "Bearer {}", endpoint: MODEL_URL, from: { env: REAL_TOKEN } }\n`,
@@ -196,7 +197,7 @@ java /tmp/G.java`,
     for (const text of place.requests) expect(text).toMatch(/^host: api\.test\r$/im);
   });
 
-  test('rules about methods and paths are kept, request by request', async () => {
+  test('rules about methods and paths apply to each request', async () => {
     await using place = await createPlace(caller, '  allow: ["GET api.test/v1/*"]\n');
     const env = { NODE_EXTRA_CA_CERTS: join(place.machine.home, '.profile-ca.pem') };
     const status = (more: string) => `curl -sS -o /dev/null -w '%{http_code}\\n' ${more};`;
@@ -208,7 +209,7 @@ java /tmp/G.java`,
   });
 
   test.each(['http', 'socks5'] as const)(
-    'an upstream proxy of kind %s is used, with its password, for its hosts alone',
+    'a %s upstream proxy is used, with its password, only for its hosts',
     async (kind) => {
       const names = { 'one.test': ORIGIN, 'two.test': ORIGIN };
       const proxy = await (kind === 'http' ? startHttpProxy(names, 'me:pass') : startSocksProxy(names, 'me:pass'));
@@ -222,9 +223,9 @@ java /tmp/G.java`,
         const result = await place.machine.ags(['exec', '--', 'sh', '-c', script], { env: { PROXY_AUTH: 'me:pass' } });
         expect(result.stdout).toBe('you sent nothing\nyou sent nothing\n0\n');
         expect(place.requests).toHaveLength(2);
-        // A SOCKS5 client says three things before it is let through.
+        // A SOCKS5 client sends three messages.
         expect(proxy.heard).toHaveLength(kind === 'http' ? 1 : 3);
-        // Who looks names up was said: the proxy did, for its host; this machine did, for the other.
+        // With `resolve: there` the proxy resolves its host, so this machine resolves only the other.
         expect(place.context.asked).toEqual(['two.test']);
       } finally {
         await proxy.close();
@@ -232,7 +233,7 @@ java /tmp/G.java`,
     },
   );
 
-  test('when the bytes that may leave are spent, nothing more leaves, and that is said', async () => {
+  test('when the limit on sent bytes is reached, nothing more is sent, and ags says so', async () => {
     await using place = await createPlace(caller, '  allow: [one.test]\n  limits: { bytesOut: 100k }\n');
     const script = `head -c 400000 /dev/zero | curl -sS --cacert ca.crt -T - https://one.test/up 2>&1; echo "upload $?"; curl -sS --cacert ca.crt https://one.test/; echo "later $?"`;
     const result = await place.machine.ags(['exec', '--', 'sh', '-c', script]);
@@ -241,28 +242,15 @@ java /tmp/G.java`,
     expect(result.stderr).toContain('that this run may send are spent (network.limits.bytesOut)');
   });
 
-  test('when the runner is killed there is no network and nothing is left', async () => {
+  test('a killed runner leaves no network and no process', async () => {
     await using place = await createPlace(caller, '  allow: [one.test]\n');
     const { machine } = place;
     const sandbox = startAsking(machine, '--publish', '4000');
     expect(await sandbox.ask('one.test')).toContain('one.test 0');
     sandbox.child.kill('SIGKILL');
-    await expect.poll(() => orphans(machine.stateDir), { timeout: 20_000 }).toEqual([]);
+    await expect.poll(() => processesWith(machine.stateDir), { timeout: 20_000 }).toEqual([]);
   });
 });
-
-/** Processes that belong to a run of this state directory. */
-function orphans(stateDir: string): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(stateDir);
-      } catch {
-        return false;
-      }
-    });
-}
 
 function readAll(directory: string): string {
   return readdirSync(directory, { recursive: true, withFileTypes: true })

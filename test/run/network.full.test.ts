@@ -1,4 +1,4 @@
-// test/run/network.full.test.ts: the network as a user meets it: real sandboxes, real programs inside, real origins outside.
+// test/run/network.full.test.ts: the network of real sandboxes, with real programs inside and real origins outside.
 // needs: sandbox, curl, wget, python3, openssl, postgres, low-ports
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ interface Place extends AsyncDisposable {
   sh(script: string, ...flags: string[]): Promise<Result>;
 }
 
-/** An origin that greets, a name server, and a user whose own configuration lets names lead to it. */
+/** An origin, a name server, and a user whose configuration permits the origin's address. */
 async function createPlace(caller: Caller, config = ''): Promise<Place> {
   const context = await createWorld();
   const requests: string[] = [];
@@ -57,8 +57,8 @@ describe.each(USUAL)('as %s', (caller) => {
     ['curl', 'curl -sS --cacert ca.crt https://allowed.test/'],
     ['curl over http', 'curl -sS http://allowed.test/'],
     ['curl through SOCKS5', 'curl -sS --cacert ca.crt -x socks5h://127.0.0.1:3128 https://allowed.test/'],
-    ['curl that knows no proxy', "curl -sS --noproxy '*' --cacert ca.crt https://allowed.test/"],
-    ['curl over http that knows no proxy', "curl -sS --noproxy '*' http://allowed.test/"],
+    ['curl without a proxy', "curl -sS --noproxy '*' --cacert ca.crt https://allowed.test/"],
+    ['curl over http without a proxy', "curl -sS --noproxy '*' http://allowed.test/"],
     ['curl to a name below a suffix', "curl -sS --noproxy '*' --cacert ca.crt https://a.wild.test/"],
     ['wget', 'wget -q -O - --ca-certificate=ca.crt https://allowed.test/'],
     [
@@ -69,13 +69,13 @@ describe.each(USUAL)('as %s', (caller) => {
       'Node',
       `NODE_EXTRA_CA_CERTS=ca.crt node -e 'fetch("https://allowed.test/").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
     ],
-  ])('%s reaches an allowed host with no special care', async (_, script) => {
+  ])('%s reaches an allowed host without setup', async (_, script) => {
     await using place = await createPlace(caller);
     expect(await place.sh(script)).toEqual({ code: 0, signal: null, stdout: 'hello world\n', stderr: '' });
     expect(place.requests).toHaveLength(1);
   });
 
-  test('what is not allowed fails at once, with a sentence that says why and what to do', async () => {
+  test('a host that no rule allows fails at once, with the reason and a fix', async () => {
     await using place = await createPlace(caller);
     const result = await place.sh(
       'curl -sS -o /dev/null -D - http://evil.test/ | head -1; curl -sS https://evil.test/; echo "exit $?"',
@@ -88,7 +88,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([place.requests, place.context.asked]).toEqual([[], []]);
   });
 
-  test('ags net test says from inside, host by host, what can be reached and why not', async () => {
+  test('ags net test reports from inside which hosts are reachable, and why others are not', async () => {
     await using place = await createPlace(caller);
     const hosts = ['allowed.test', 'allowed.test:80', 'evil.test', 'nothing.wild.test', 'allowed.test:22'];
     const result = await place.machine.ags(['net', 'test', ...hosts, '--json']);
@@ -109,7 +109,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(place.machine.tasks()).toEqual([]);
   });
 
-  test('A42, A69: without the proxy there is no way out at all', async () => {
+  test('A42, A69: without the proxy no host is reachable', async () => {
     await using place = await createPlace(caller);
     const result = await place.sh(
       `unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
@@ -122,7 +122,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([place.requests, place.context.asked]).toEqual([[], []]);
   });
 
-  test('with --network off there is nothing but loopback', async () => {
+  test('with --network off only loopback exists', async () => {
     await using place = await createPlace(caller);
     const result = await place.sh(
       'curl -sS https://allowed.test/ 2>&1; env | grep -ci proxy; cat /proc/net/tcp | wc -l',
@@ -132,7 +132,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(result.stdout).toBe('curl: (6) Could not resolve host: allowed.test\n0\n1\n');
   });
 
-  test('PostgreSQL on this machine is reached by the name that was granted, and by loopback, and nothing else is', async () => {
+  test('a grant reaches PostgreSQL on this machine by its name and by loopback, and no other port', async () => {
     using database = startPostgres();
     await using place = await createPlace(caller, `  tcp: ["db=localhost:${database.port}"]\n`);
     const query = 'select 6 * 7 as answer';
@@ -144,11 +144,11 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(result).toMatchObject({ code: 0, stdout: '42\n42\nclosed: Connection refused\n' });
   });
 
-  test('a server inside is reached from the user’s loopback, at another port if that one is taken', async () => {
+  test('a server inside is reached from the user’s loopback, at another port if the wanted one is in use', async () => {
     await using place = await createPlace(caller);
-    const taken = createTcp().listen(0, '127.0.0.1');
-    await new Promise((resolve) => taken.once('listening', resolve));
-    const { port } = taken.address() as { port: number };
+    const blocker = createTcp().listen(0, '127.0.0.1');
+    await new Promise((resolve) => blocker.once('listening', resolve));
+    const { port } = blocker.address() as { port: number };
     const serve = `node -e 'require("http").createServer((q, r) => r.end("from inside")).listen(4000, "127.0.0.1")'`;
     const child = place.machine.start(['exec', '--publish', `${port}:4000`, '--', 'sh', '-c', serve]);
     let stderr = '';
@@ -159,7 +159,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await expect
       .poll(
         () =>
-          // Node's client may wait for ever for an answer on a connection that was ended while it loaded its parser.
+          // Node's client may wait forever on a connection that ended while it loaded its parser.
           fetch(`http://127.0.0.1:${chosen}/`, { signal: AbortSignal.timeout(2000) })
             .then((r) => r.text())
             .catch(String),
@@ -169,10 +169,10 @@ describe.each(USUAL)('as %s', (caller) => {
     child.kill('SIGTERM');
     await new Promise((resolve) => child.on('close', resolve));
     await expect(fetch(`http://127.0.0.1:${chosen}/`)).rejects.toThrow();
-    taken.close();
+    blocker.close();
   });
 
-  test('A71, A154: the gateway cannot be seen, stopped or joined from inside, nor the one of another sandbox', async () => {
+  test('A71, A154: no program inside can see, stop or replace its gateway', async () => {
     await using place = await createPlace(caller);
     const result = await place.sh(
       `ls /proc | grep -c '^[0-9]'; ls -l /proc/self/fd | wc -l
@@ -182,7 +182,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-/** A cluster of its own, which trusts whoever connects over loopback. */
+/** Starts a PostgreSQL cluster that trusts every connection over loopback. */
 function startPostgres(): Disposable & { readonly port: number } {
   const root = mkdtempSync('/tmp/ags-pg-');
   const bin = execFileSync('sh', ['-c', 'ls -d /usr/lib/postgresql/*/bin | tail -1'], { encoding: 'utf8' }).trim();

@@ -1,5 +1,5 @@
-// The probe behind every start: it passes on this machine, leaves nothing, and refuses a bubblewrap that drops a protection
-// without a word. The programs that stand in for bubblewrap are real ones, started by the real launcher.
+// The probe behind every start: it passes on this machine, leaves nothing behind, and refuses a bubblewrap that silently drops a
+// protection. The replacements for bubblewrap are real programs, started by the real launcher.
 // needs: sandbox
 import { spawnSync } from 'node:child_process';
 import {
@@ -38,12 +38,12 @@ const [dist, home, bwrap] = process.argv.slice(2);
 const { inspectHost } = await import(dist + '/sandbox/checks/host.js');
 const { trySandbox } = await import(dist + '/run/probe.js');
 const uid = process.getuid();
-const world = { cwd: '/', home, env: { LANG: 'de_DE.UTF-8' }, uid, gid: process.getgid(), userName: 'dev', shell: '/bin/sh', stateDir: home + '/.local/state/ags', cacheDir: home + '/.cache/ags', configFile: '', memoryBytes: totalmem(), kernel: release(), platform: 'linux', nodeArch: process.arch, pid: process.pid, now: () => new Date() };
-const host = await inspectHost({ ...world, runtimeDir: '/nonexistent' });
-process.stdout.write(JSON.stringify(await trySandbox(world, { ...host, programs: { ...host.programs, bwrap } })));
+const context = { cwd: '/', home, env: { LANG: 'de_DE.UTF-8' }, uid, gid: process.getgid(), userName: 'dev', shell: '/bin/sh', stateDir: home + '/.local/state/ags', cacheDir: home + '/.cache/ags', configFile: '', memoryBytes: totalmem(), kernel: release(), platform: 'linux', nodeArch: process.arch, pid: process.pid, now: () => new Date() };
+const host = await inspectHost({ ...context, runtimeDir: '/nonexistent' });
+process.stdout.write(JSON.stringify(await trySandbox(context, { ...host, programs: { ...host.programs, bwrap } })));
 `;
 
-/** The probe, run by its own process as the machine's caller, with this program in the place of bubblewrap. */
+/** Runs the probe in a process of the machine's caller, with this program as bubblewrap. */
 function probe(machine: Machine, bwrap = BWRAP): Trial {
   const driver = join(machine.root, 'driver.mjs');
   writeFileSync(driver, DRIVER);
@@ -59,14 +59,14 @@ function probe(machine: Machine, bwrap = BWRAP): Trial {
 
 function program(machine: Machine, script: string): string {
   const dir = mkdtempSync(join(machine.root, 'program-'));
-  // The sandbox's user starts it, and the filter below writes next to it.
+  // The sandbox's user runs the program, and altered() writes beside it.
   chmodSync(dir, 0o1777);
   const path = join(dir, 'bwrap');
   writeFileSync(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
 }
 
-/** A bubblewrap whose arguments, which it gets by descriptor, go through sed first. */
+/** A bubblewrap whose arguments, read from a descriptor, pass through sed first. */
 function altered(machine: Machine, sed: string): string {
   return program(
     machine,
@@ -104,7 +104,7 @@ function withBwrap(host: NativeHost, bwrap: string): NativeHost {
 }
 
 describe.each(CALLERS)('for %s', (caller: Caller) => {
-  test('a complete sandbox works here, and nothing is left of the probe', () => {
+  test('a complete sandbox works here, and the probe leaves nothing behind', () => {
     using machine = createMachine(caller, { git: false });
     const { startMs, ...trial } = probe(machine);
     expect(trial).toEqual({ problem: null, overlay: { works: true, why: '' }, namespaces: true });
@@ -112,7 +112,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect(readdirSync(machine.stateDir)).toEqual(['whiteout']);
   });
 
-  test('nothing is left of a probe that fails either, nor of one that was killed earlier', () => {
+  test('a failed probe leaves nothing behind, and files of a killed one are removed', () => {
     using machine = createMachine(caller, { git: false });
     const old = join(machine.stateDir, 'probe-old');
     mkdirSync(join(old, 'project'), { recursive: true });
@@ -135,32 +135,28 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     ['its own control groups', dropsOption('--unshare-cgroup'), 'it shared the cgroup namespace of this machine'],
     ['its own session', dropsOption('--new-session'), 'it belonged to the session of its caller'],
     ['its user', '/^--uid$/{n;s/.*/0/}', 'it ran as uid 0'],
+    ['the read-only root', dropsPair('--remount-ro'), 'it could write in /, /dev; it made files in /, /dev/'],
     [
-      'a root that cannot be written',
-      dropsPair('--remount-ro'),
-      'it could write in /, /dev; it made files in /, /dev/',
-    ],
-    [
-      'the copy in front of the original',
+      'the private copy of the project',
       caller === 'root' ? '/^--bind$/{N;s|/merged$|/stage/l0|}' : '/^--bind$/{N;s|/tasks/[^/]*/run/merged$|/project|}',
       "it changed the project's own files",
     ],
-    ['system directories that cannot be written', 's/^--ro-bind$/--bind/', 'it could write in /usr'],
+    ['read-only system directories', 's/^--ro-bind$/--bind/', 'it could write in /usr'],
     [
-      'its blindness',
+      'the hiding of other files',
       '/^--chdir$/{N;s|--chdir.\\(.*\\)/project$|--dir\\x00\\1/outsider\\x00--chdir\\x00\\1/project|}',
       'it saw files that it must not see',
     ],
   ];
 
-  test.each(mutations)('a bubblewrap that drops %s is noticed and refused', (_name, sed, lacking) => {
+  test.each(mutations)('a bubblewrap that drops %s is refused', (_name, sed, lacking) => {
     using machine = createMachine(caller, { git: false });
     const { problem, overlay } = probe(machine, altered(machine, sed));
     expect(problem?.message ?? 'no problem').toContain(lacking);
     expect({ cause: problem?.cause, works: overlay.works }).toEqual({ cause: 'unprotected', works: false });
   });
 
-  test('a sandbox whose limits are not set is noticed and refused', () => {
+  test('a sandbox without limits is refused', () => {
     using machine = createMachine(caller, { git: false });
     const prlimit = program(machine, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"');
     const { problem } = probe(
@@ -172,12 +168,12 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     );
   });
 
-  test('the same programs in between, with nothing dropped, are not refused', () => {
+  test('the replacement that drops nothing is accepted', () => {
     using machine = createMachine(caller, { git: false });
     expect(probe(machine, altered(machine, '')).problem).toBeNull();
   });
 
-  test('a bubblewrap that keeps capabilities is refused; that of root has none it could keep', () => {
+  test('a bubblewrap that keeps capabilities is refused; that of root has none', () => {
     using machine = createMachine(caller, { git: false });
     const problem = probe(machine, altered(machine, dropsPair('--cap-drop'))).problem?.message ?? null;
     expect(problem).toEqual(
@@ -198,9 +194,9 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect(problem?.cause).toBe('unprotected');
   });
 
-  test('where overlays do not work but copies do, it says so and why', () => {
+  test('if overlays fail but copies work, the probe says so and why', () => {
     using machine = createMachine(caller, { git: false });
-    // The merged workspace is replaced by a directory that cannot be written: what the kernel does there is tried in doctor.test.ts.
+    // Makes the merged workspace read-only; doctor.test.ts tests real failures of the kernel.
     const fake = altered(machine, '/^--bind$/{N;/\\/merged$/s/--bind/--ro-bind/}');
     const { problem, overlay } = probe(machine, fake);
     expect(problem).toBeNull();
@@ -253,12 +249,12 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     ],
   ];
 
-  test.each(texts)('a bubblewrap that ends with "%s" becomes a plain sentence and a command', (said, problem) => {
+  test.each(texts)('a bubblewrap that ends with "%s" becomes an error with a fix', (said, problem) => {
     using machine = createMachine(caller, { git: false });
     expect(probe(machine, program(machine, `echo "${said}" >&2; exit 1`)).problem).toEqual(problem);
   });
 
-  test('an old bubblewrap is named together with the option it lacks', () => {
+  test('an old bubblewrap is reported with the option that it lacks', () => {
     using machine = createMachine(caller, { git: false });
     const old = program(machine, 'echo "bwrap: Unknown option --disable-userns" >&2; exit 1');
     expect(probe(machine, old).problem).toEqual({
@@ -268,7 +264,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     });
   });
 
-  test('a text that nobody has seen before is shown as it is, but cannot harm the terminal', () => {
+  test('an unknown error of bubblewrap is shown without control characters', () => {
     using machine = createMachine(caller, { git: false });
     const odd = program(machine, `printf 'bwrap: the moon is full \\033[2J\\n' >&2; exit 1`);
     const message = probe(machine, odd).problem?.message ?? '';
@@ -277,7 +273,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
   });
 });
 
-describe('what the kernel and a container around us forbid', () => {
+describe('restrictions of the kernel and of a container around ags', () => {
   const programs = { bwrap: '/usr/bin/bwrap', unshare: '/usr/bin/unshare' };
   const REFUSED =
     "bwrap: No permissions to create a new namespace, likely because the kernel does not allow non-privileged user namespaces. On e.g. debian this can be enabled with 'sysctl kernel.unprivileged_userns_clone=1'.";
@@ -288,7 +284,7 @@ describe('what the kernel and a container around us forbid', () => {
     'proc/self/uid_map': '         0          0 4294967295\n',
   };
 
-  /** The sentence for a text, on a machine with these files. */
+  /** The problem for an error text, on a machine with these files. */
   function explain(said: string, files: Readonly<Record<string, string>> = {}): Problem {
     const root = mkdtempSync(join(tmpdir(), 'ags-facts-'));
     try {
@@ -302,7 +298,7 @@ describe('what the kernel and a container around us forbid', () => {
     }
   }
 
-  test('a switch that is off is named, with the command that turns it on', () => {
+  test('a disabled kernel setting is named, with the command that enables it', () => {
     const off = {
       cause: 'namespaces',
       message:
@@ -314,7 +310,7 @@ describe('what the kernel and a container around us forbid', () => {
     expect(explain('unshare: unshare failed: Operation not permitted', files)).toEqual(off);
   });
 
-  test('a limit of none is told from a limit that is used up, here or around us', () => {
+  test('a limit of zero is distinguished from a reached one, of this machine or of the container', () => {
     expect(explain(LIMIT, { 'proc/sys/user/max_user_namespaces': '0\n' }).message).toBe(
       'User namespaces are switched off on this machine (user.max_user_namespaces is 0), and every sandbox needs one.',
     );
@@ -326,7 +322,7 @@ describe('what the kernel and a container around us forbid', () => {
     );
   });
 
-  test('the rule of AppArmor comes with the profile that lifts it, and never with a second one for the same program', () => {
+  test('the AppArmor restriction comes with a profile that lifts it, without programs that have one', () => {
     const restricted = { 'proc/sys/kernel/apparmor_restrict_unprivileged_userns': '1\n' };
     const message =
       'AppArmor gives no rights in user namespaces to the programs that start a sandbox (kernel.apparmor_restrict_unprivileged_userns is 1).';
@@ -345,7 +341,7 @@ describe('what the kernel and a container around us forbid', () => {
     expect(hint).not.toContain('profile ags-bwrap');
   });
 
-  test('a container that forbids them is named as such', () => {
+  test('a container that forbids user namespaces is named as the cause', () => {
     const expected = {
       cause: 'namespaces',
       message: 'The container around ags does not allow user namespaces, which every sandbox needs.',
@@ -359,7 +355,7 @@ describe('what the kernel and a container around us forbid', () => {
     );
   });
 
-  test('a root that is none is told from a file system that cannot do it', () => {
+  test('root inside a user namespace is distinguished from a file system without id-mapped mounts', () => {
     const said = 'ags: map the owner of /srv/code: Operation not permitted';
     expect(explain(said, { 'proc/self/uid_map': '0 1000 1\n' }).message).toMatch(
       /^You are root only inside a container/,
@@ -394,10 +390,10 @@ describe('what the kernel and a container around us forbid', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('the cached result of a probe', () => {
   const self = ONE;
 
-  test('a bubblewrap that worked is asked once, and one that takes its place is asked again', async () => {
+  test('a bubblewrap that worked is probed once, and a changed one again', async () => {
     using machine = createMachine(self, { git: false });
     const context = contextOf(machine);
     const host = await inspectHost({ ...context, runtimeDir: '/nonexistent' });
@@ -417,7 +413,7 @@ describe('what is remembered', () => {
       namespaces: true,
     });
     expect(starts()).toBe(first);
-    // It holds for the file system, also where the state directory has yet to be made; and for none that cannot be.
+    // The result applies to the file system, even if the state directory does not exist yet, but must be possible.
     rmSync(machine.stateDir, { recursive: true });
     await workspaceKind(context, withBwrap(host, counted), 'auto');
     expect(starts()).toBe(first);
@@ -435,7 +431,7 @@ describe('what is remembered', () => {
     });
   });
 
-  test('an overlay that did not work once, for no reason that lasts, is tried again by the next', async () => {
+  test('an overlay that failed for a temporary reason is tried again', async () => {
     using machine = createMachine(self, { git: false });
     const context = contextOf(machine);
     const once = join(machine.root, 'bad-moment');
@@ -451,7 +447,7 @@ describe('what is remembered', () => {
     expect(await workspaceKind(context, host, 'auto')).toMatchObject({ kind: 'overlay' });
   });
 
-  test('a start is refused with the sentence and the cure that the probe gives, each time it is asked', async () => {
+  test('a start is refused each time with the message and hint of the probe', async () => {
     using machine = createMachine(self, { git: false });
     const context = contextOf(machine);
     const host = withBwrap(
@@ -465,7 +461,7 @@ describe('what is remembered', () => {
   });
 });
 
-describe('what a sandbox answers', () => {
+describe('the evidence of a sandbox', () => {
   const names = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
   const outside = Object.fromEntries(names.map((name) => [name, `${name}:[1]`])) as Expected['outside'];
   const expected: Expected = { uid: 1000, limits: ['--nofile=1024', '--core=0'], readOnly: ['/', '/dev'], outside };
@@ -503,7 +499,7 @@ works
 ==> end <==
 `;
 
-  test('counts as protected only if every answer is as it must be', () => {
+  test('is accepted if every answer is right', () => {
     expect(judge(good, expected)).toEqual({ lacking: [], workspace: null });
   });
 
@@ -522,12 +518,12 @@ works
     ['==> seen <==\n', '==> seen <==\n/outsider\n', 'it saw files that it must not see'],
     ['1024                 1024', '10240                10240', 'its limits were not set'],
     ['==> end <==\n', '', 'it did not answer to the end'],
-  ])('and "%s" changed to "%s" is noticed', (from, to, lacking) => {
+  ])('is refused with "%s" changed to "%s"', (from, to, lacking) => {
     expect(good).toContain(from);
     expect(judge(good.replace(from, to), expected)).toEqual({ lacking: [lacking], workspace: null });
   });
 
-  test('an answer that is missing counts as a protection that is missing', () => {
+  test('without an answer counts as lacking that protection', () => {
     expect(judge('', expected).lacking).toHaveLength(10);
     expect(judge('', expected).workspace).toBe('');
   });

@@ -1,5 +1,5 @@
-// test/run/wrong-moments.test.ts: something ends, fails or goes at the very moment it is not looked at. None of it may end this process, or be
-// waited for without end.
+// test/run/wrong-moments.test.ts: sockets, programs and files that end or fail at an unexpected moment must neither crash this process nor
+// block it forever.
 import { spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
@@ -28,10 +28,10 @@ import { firstRun, spawnRunner } from '../../src/agent-run/start.ts';
 const dir = mkdtempSync(join(tmpdir(), 'ags-moments-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** What would have ended a process of ours. */
+/** Errors that would have ended an ags process. */
 let uncaught: unknown[] = [];
 const note = (error: unknown): void => void uncaught.push(error);
-// Those of the test runner would fail the whole run, and not the test.
+// The listeners of the test runner would fail the whole run instead of the test.
 const usual = {
   uncaughtException: process.listeners('uncaughtException'),
   unhandledRejection: process.listeners('unhandledRejection'),
@@ -49,7 +49,7 @@ afterEach(() => {
   expect(uncaught).toEqual([]);
 });
 
-test('a name is found when its door is closed already', async () => {
+test('an answer to a name query after its listener closed is dropped', async () => {
   const [listener, client] = [createSocket('udp4'), createSocket('udp4')];
   listener.bind(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -68,7 +68,7 @@ test('a name is found when its door is closed already', async () => {
   client.close();
 });
 
-test('a tab is gone before its terminal could not be had', async () => {
+test('a browser tab can close before its terminal fails to open', async () => {
   const paths = taskPaths(dir, 'nobody');
   mkdirSync(paths.root, { recursive: true });
   const stored = { task: { id: 'nobody', name: 'nobody' }, paths } as unknown as StoredTask;
@@ -88,7 +88,7 @@ test('a tab is gone before its terminal could not be had', async () => {
   expect(reasons).toEqual(['nobody is not running.']);
 });
 
-test('why there is no terminal is told in as many bytes as may be told', async () => {
+test('the reason for a missing terminal is cut to the length that a WebSocket allows', async () => {
   const name = 'ü'.repeat(200);
   const paths = taskPaths(dir, 'long');
   mkdirSync(paths.root, { recursive: true });
@@ -101,7 +101,7 @@ test('why there is no terminal is told in as many bytes as may be told', async (
   expect(reasons).toEqual(['ü'.repeat(60)]);
 });
 
-test('a runner that cannot be started has nobody who counts as it', () => {
+test('a runner that cannot be started is not recorded as alive', () => {
   const paths = taskPaths(dir, 'unstarted');
   mkdirSync(paths.root, { recursive: true });
   const context = { ...makeHostContext({ HOME: dir, PATH: '/usr/bin:/bin' }), self: [join(dir, 'no-such-node')] };
@@ -119,7 +119,7 @@ test('a log whose directory is gone is closed once', () => {
   log.append('x'.repeat(2 * 2 ** 20));
   rmSync(place, { recursive: true });
   expect(() => log.append('one more')).toThrow('ENOENT');
-  // Whoever got its number keeps it.
+  // A new file that gets the same descriptor stays open.
   const other = openBoundedLog(join(dir, 'other'));
   log.append('and more');
   log[Symbol.dispose]();
@@ -128,7 +128,7 @@ test('a log whose directory is gone is closed once', () => {
   expect(readFileSync(join(dir, 'other'), 'utf8')).toBe('mine');
 });
 
-test('a program inside ends while somebody still types, and how it ended is heard', async () => {
+test('input to a program that has ended is dropped, and its exit code arrives', async () => {
   const port = 20_000 + Math.floor(Math.random() * 10_000);
   const host = spawn('perl', ['-e', insideHostScript(), '--', String(port)], { stdio: 'ignore' });
   const sandbox = {
@@ -148,7 +148,7 @@ test('a program inside ends while somebody still types, and how it ended is hear
       )
       .toBe(true);
     const inside = await startInside(sandbox, ['sh', '-c', 'exit 3'], { window: null, onData: () => undefined });
-    // It has ended long ago, and nobody here has looked.
+    // Blocks this process until the program has ended.
     spawnSync('sleep', ['1']);
     inside.write(Buffer.from('too'));
     inside.write(Buffer.from('late'));
@@ -159,15 +159,15 @@ test('a program inside ends while somebody still types, and how it ended is hear
   }
 });
 
-test('a door for commands that cannot be opened is closed once', async () => {
-  // Nobody makes sockets there.
+test('a control socket that cannot be opened is closed once', async () => {
+  // Sockets cannot be created in this directory.
   const control = serveControl('/sys/kernel', async () => null);
   await sleep(50);
   control.close();
   await sleep(50);
 });
 
-test('a program that could not be started does not keep anybody waiting for what it prints', async () => {
+test('reading the output of a program that could not start fails at once', async () => {
   const child = withStreams(spawn(join(dir, 'no-such-program'), [], { stdio: ['ignore', 'pipe', 'ignore'] }));
   const read = async (): Promise<string> => {
     let all = '';
@@ -177,7 +177,7 @@ test('a program that could not be started does not keep anybody waiting for what
   await expect(read()).rejects.toThrow();
 });
 
-test('of two sockets that cannot be joined, the next two are not taken for one of them', async () => {
+test('a failed socket pair does not mix up the next pair', async () => {
   const place = join(dir, 'pairs');
   mkdirSync(place);
   const pairs = openPairs(place, 's');

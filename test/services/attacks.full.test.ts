@@ -1,13 +1,14 @@
-// test/services/attacks.full.test.ts: what a service must not reach, and what an agent must not reach of a service.
+// test/services/attacks.full.test.ts: a service cannot reach anything but its port, and an agent cannot reach anything of a service but its ports.
 // needs: sandbox, python3
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { processesWith } from '../attacks/host-view.ts';
 import { until } from '../exec/given.ts';
 import { CALLERS, type Machine } from '../harness.ts';
 import { withServices } from './place.ts';
 
-/** Answers every connection at its port with what it sees of the world; listens at the next port as well. Its last argument is a mark. */
+/** A service that answers every connection with what it can reach, and also listens on the next port. Its last argument is a mark. */
 const SPY = `
 import json, os, socket, sys
 def marked(mark):
@@ -27,7 +28,7 @@ while True:
     guest, _ = server.accept()
     seen = {
         'interfaces': sorted(os.listdir('/sys/class/net')) if os.path.isdir('/sys/class/net') else [line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line],
-        'proxy': dial('127.0.0.1', 3128), 'world': dial('192.0.2.1', 80),
+        'proxy': dial('127.0.0.1', 3128), 'internet': dial('192.0.2.1', 80),
         'project': os.path.exists(project), 'home': os.path.exists(os.path.join(home, 'secret')),
         'token': 'MY_TOKEN' in os.environ, 'root': os.getuid() == 0,
         'others': marked(b'agent-' + b'mark'),
@@ -39,16 +40,8 @@ function spy(machine: Machine, mark: string): string {
   return JSON.stringify(['python3', '-c', SPY, '4000', machine.project, machine.home, mark]);
 }
 
-/** Of the whole machine, as the host sees them. */
-function running(mark: string): string[] {
-  return readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').includes(mark);
-    } catch {
-      return false;
-    }
-  });
-}
+/** Processes of this machine with the mark as an argument. */
+const running = (mark: string): number[] => processesWith(`\0${mark}\0`);
 
 const PEER = `
 import os, signal, socket, sys
@@ -72,7 +65,7 @@ print(dial('spy', 4000)[:1])
 `;
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('a service sees no network, no file, no variable and no process; an agent reaches the declared ports and nothing else of it', async () => {
+  test('a service sees no network, file, variable or process; an agent reaches its declared ports and nothing else of it', async () => {
     using machine = withServices(caller, ['spy: redis']);
     machine.write('../../secret', 'of the home\n');
     machine.write(
@@ -87,7 +80,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(JSON.parse(seen)).toEqual({
       interfaces: ['lo'],
       proxy: 'Connection refused',
-      world: 'Network is unreachable',
+      internet: 'Network is unreachable',
       project: false,
       home: false,
       token: false,
@@ -100,7 +93,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(running('spy-mark')).toEqual([]);
   });
 
-  test('two tasks at the same time have data of their own', async () => {
+  test('two tasks at the same time have separate data', async () => {
     using machine = withServices(caller, ['cache: redis']);
     const first = machine.start(['exec', '--', 'sh', '-c', 'redis-cli set who first; read go; redis-cli get who']);
     let said = '';
@@ -114,7 +107,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(said).toBe('OK\nfirst\n');
   });
 
-  test('killed outright, whoever runs services leaves no process of them', async () => {
+  test('a killed ags leaves no process of a service', async () => {
     using machine = withServices(caller, []);
     const mark = `left-${caller}-${process.pid}`;
     machine.write('ags.yaml', `services: { spy: { run: ${spy(machine, mark)}, ports: [4000] } }\n`);
@@ -136,7 +129,7 @@ describe.each(CALLERS)('as %s', (caller) => {
 
 const [caller = 'user'] = CALLERS;
 
-test('a service that never becomes ready is ended, and so is whoever waits for it', async () => {
+test('a service that never becomes ready is ended, and so is a client that waits for it', async () => {
   const mark = `never-${process.pid}`;
   using machine = withServices(caller, [
     `slow: { run: [sh, -c, 'sleep 600; :', ${mark}], ports: [4000], ready: { timeout: 1s } }`,
@@ -155,7 +148,7 @@ test('a service that never becomes ready is ended, and so is whoever waits for i
   expect(running(mark)).toEqual([]);
 });
 
-/** Counts those of 700 connections that are not broken off, then whether there is room again. */
+/** Opens 700 connections and prints how many stay open, then whether a new one works after they close. */
 const FLOOD = `
 import select, socket
 def alive(one):
@@ -180,13 +173,13 @@ class Server(socketserver.ThreadingTCPServer): request_queue_size = 1000
 Server(('127.0.0.1', 4000), Echo).serve_forever()
 `;
 
-test('an agent cannot open connections to a service until whoever holds its doors has no descriptor left', async () => {
+test('an agent cannot exhaust the descriptors of the runner with connections to a service', async () => {
   using machine = withServices(caller, [`web: { run: ${JSON.stringify(['python3', '-c', ECHO])}, ports: [4000] }`]);
   const run = await machine.ags(['exec', '--', 'python3', '-c', FLOOD]);
   expect([run.code, run.stdout], run.stderr).toEqual([0, '512\nTrue\n']);
 });
 
-test('a seed that is a link, lies behind one, or is hidden is not read', async () => {
+test('a seed that is a link, behind a link, or hidden is not read', async () => {
   using machine = withServices(caller, ['db: { preset: postgres, seed: [seed.sql] }'], {});
   const outside = join(machine.root, 'outside.sql');
   writeFileSync(outside, 'select 1;\n');
@@ -201,7 +194,7 @@ test('a seed that is a link, lies behind one, or is hidden is not read', async (
   expect(await tried()).toContain('cannot be seeded with .env.sh: it is hidden from sandboxes');
 });
 
-test('what a service prints is made harmless before it is kept', async () => {
+test('control characters are removed from the log of a service', async () => {
   using machine = withServices(caller, [
     String.raw`loud: { run: "printf 'a\\033]0;title\\007b\\n'; exec redis-server --port 4000 --save ''", ports: [4000] }`,
   ]);

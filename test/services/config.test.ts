@@ -1,4 +1,4 @@
-// test/services/config.test.ts: what may be written under `services`, how layers come together, and what programs are told.
+// test/services/config.test.ts: the key `services`, its merging across layers, and the variables that programs get.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterEach(() => at[Symbol.dispose]());
 const GiB = 2 ** 30;
 
 describe('configuration', () => {
-  test('a preset alone is enough; a later layer changes single keys, says what it is anew, or takes it away', async () => {
+  test('a preset alone is enough; a later layer changes single keys, replaces the service, or removes it', async () => {
     at.user('services: { db: postgres, cache: redis, old: redis, mail: { run: "mailer", ports: [25, 8025] } }\n');
     at.project(
       'services:\n  db: { memory: 1g, seed: [a.sql] }\n  cache: { preset: valkey, port: 7000 }\n  old: false\n  mail:\n',
@@ -31,7 +31,7 @@ describe('configuration', () => {
     expect(services.length).toBe(2);
   });
 
-  test('those that say nothing of memory share what the others leave of it', async () => {
+  test('services without a memory limit share the memory that the others leave', async () => {
     at.user('limits: { memory: 1g }\nservices: { a: { preset: redis, memory: 424m }, b: redis, c: redis, d: redis }\n');
     const { services } = await at.load();
     expect(services.map(({ memoryBytes }) => memoryBytes / 2 ** 20)).toEqual([424, 200, 200, 200]);
@@ -77,8 +77,8 @@ describe('configuration', () => {
   });
 });
 
-describe('what programs are told', () => {
-  test('every preset has its place in the list, and tells its URL', () => {
+describe('the variables of programs', () => {
+  test('every preset is listed, and sets its URL', () => {
     expect(Object.keys(PRESETS).toSorted()).toEqual(SERVICE_PRESETS.filter((name) => name !== 'none').toSorted());
     for (const [name, preset] of Object.entries(PRESETS)) {
       const to = connectionOf({ ...service('it'), preset: name as 'redis' }, preset);
@@ -86,7 +86,7 @@ describe('what programs are told', () => {
     }
   });
 
-  test('the first of a kind has the usual variables; what was asked for has the last word', () => {
+  test('the first service of a kind sets the usual variables; configured ones win', () => {
     const one = described({ ...service('a-b'), preset: 'postgres', password: 'p@ss/word' });
     const two = described({
       ...service('two'),
@@ -102,7 +102,7 @@ describe('what programs are told', () => {
     });
   });
 
-  test('a port belongs to the first that has it; doors of ours and grants stay what they are', () => {
+  test('a port on localhost belongs to the first service that has it; listeners of the gateway and grants keep theirs', () => {
     const grant = { name: 'x', port: 6379, host: 'h', targetPort: 1, origin: '' };
     const { services, network } = planServices(
       { env: { PATH: '' } },
@@ -126,7 +126,7 @@ describe('what programs are told', () => {
       '127.77.0.2:3128 b:3128',
       '127.77.0.3:6379 c:6379',
     ]);
-    // The door on every address has port 80.
+    // The listener on all addresses keeps port 80.
     expect(
       network.spec.kind === 'gateway' && network.spec.listeners.map(({ address, port }) => `${address}:${port}`),
     ).toEqual([
@@ -141,7 +141,7 @@ describe('what programs are told', () => {
   });
 });
 
-test('of several versions the highest is taken, or the one that was asked for', () => {
+test('of several installed versions the highest is used, or the configured one', () => {
   const root = mkdtempSync(join(tmpdir(), 'ags-versions-'));
   try {
     for (const version of ['9', '15', '16']) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ONE, USUAL } from '../harness.ts';
 import { SEED, withServices } from './place.ts';
 
-/** What the name server inside says about "cache", for programs that do not read /etc/hosts. */
+/** Asks the name server inside for "cache", like programs that do not read /etc/hosts. */
 const ASK_NAME = [
   'import socket',
   's = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)',
@@ -41,7 +41,7 @@ describe.each(USUAL)('as %s', (caller) => {
       stdout: `one\ntwo\n4\nhello\nhello\n${url} ${url} redis://cache:6379 jdbc:postgresql://db:5432/shop\n127.77.0.1 db\n127.77.0.2\ndirect\n`,
       stderr: expect.stringContaining('The service db is being seeded for the first time') as string,
     });
-    // What one did to its data, the next does not see; and nothing is filled again.
+    // Each run has fresh data, without seeding again.
     const change = await machine.ags(['exec', '--', 'psql', '-Atc', 'delete from item returning id']);
     expect({ ...change, stdout: change.stdout.split('\n')[0] }).toEqual({
       code: 0,
@@ -53,7 +53,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(after).toEqual({ code: 0, signal: null, stdout: '2\n', stderr: '' });
   });
 
-  test('two services of one kind have an address each', async () => {
+  test('two services of one kind have separate addresses', async () => {
     using machine = withServices(caller, ['one: { preset: redis }', 'two: { preset: redis, password: secret }']);
     const script =
       'redis-cli -h one set who first; redis-cli -u "$TWO_URL" --no-auth-warning set who second; redis-cli get who; echo "$REDIS_URL $TWO_URL"';
@@ -65,7 +65,7 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   });
 
-  test('without a network there are services all the same; what is switched off is not there', async () => {
+  test('services work without a network, and unselected ones do not exist', async () => {
     using machine = withServices(caller, ['cache: redis', 'other: redis']);
     const off = await machine.ags([
       'exec',
@@ -85,7 +85,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('Did you mean cache?') as string });
   });
 
-  test('any program is a service, filled by a script', async () => {
+  test('any program can be a service, seeded by a script', async () => {
     using machine = withServices(
       caller,
       [
@@ -103,7 +103,7 @@ describe.each(USUAL)('as %s', (caller) => {
 
 const FETCH = 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode())';
 
-test('a service that cannot work is told at once, with the end of its log', async () => {
+test('a service that fails is reported at once, with the end of its log', async () => {
   using machine = withServices(ONE, ['bad: { run: "echo it is broken; exit 3", ports: [9] }']);
   const run = await machine.ags(['exec', '--', 'sleep', '600']);
   expect(run).toMatchObject({ code: 1, stdout: '' });
@@ -111,7 +111,7 @@ test('a service that cannot work is told at once, with the end of its log', asyn
   expect(run.stderr).toContain('--no-services');
 });
 
-test('a seed that fails is told with what it printed, and nothing is kept of it', async () => {
+test('a failed seed is reported with its output, and its data is not kept', async () => {
   using machine = withServices(ONE, ['db: { preset: postgres, seed: [seed.sql] }'], {
     'seed.sql': 'create table a(b int);\nselect nonsense;\n',
   });
@@ -126,7 +126,7 @@ test('a seed that fails is told with what it printed, and nothing is kept of it'
   });
 });
 
-test('what cannot run here is refused with what to do', async () => {
+test('a service that cannot run here is refused with a fix', async () => {
   using machine = withServices(ONE, ['db: { preset: postgres, version: 7 }']);
   expect(await machine.ags(['exec', '--', 'true'])).toMatchObject({
     code: 9,

@@ -1,4 +1,4 @@
-// test/services/images.full.test.ts: services whose programs are those of an image, beside agents that have those of this machine.
+// test/services/images.full.test.ts: services from an image beside agents with this machine's programs.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { yaml } from './place.ts';
 
 const PATIENCE = { timeout: 20_000 };
 
-// An engine does not see the /tmp of the tests.
+// Engines do not see the /tmp of the tests.
 const PLACE = '/var/lib';
 
 const exec = (machine: Machine, script: string): Promise<Finished> => ags(machine, 'exec', '--', 'sh', '-c', script);
@@ -30,11 +30,11 @@ async function ags(machine: Machine, ...words: readonly string[]): Promise<Finis
   );
 }
 
-// What it can do and see, written where a server of its own shows it.
+// A service that writes what it can do and see to a page, and serves that page.
 const LOOK = `{ echo "$WHO"; id -u; touch /made 2>&1; touch /data/kept && echo kept; touch /scratch/x && echo scratch; ls /usr /home 2>&1; cat /proc/net/dev | grep -c :; ls /var/run/docker.sock 2>&1; } > /data/index.html; exec busybox httpd -f -p 127.0.0.1:8080 -h /data`;
 
 describe.runIf(HAS_ENGINE).each(CALLERS)('as %s, a service from an image', (caller) => {
-  test('runs what the image says, as nobody, with its volumes, scratch directories and variables and nothing else', async () => {
+  test('runs the command of the image, unprivileged, with only its volumes, scratch directories and variables', async () => {
     using image = tinyImage({
       says: ['VOLUME /data', 'WORKDIR /data', 'USER 0', 'ENV PATH=/bin', `CMD ${JSON.stringify(['sh', '-c', LOOK])}`],
     });
@@ -46,7 +46,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('as %s, a service from an image', (call
         ]),
       },
     });
-    // What is in an image of the user's is not for whoever wrote the project's file.
+    // A project may not use the content of a user's image without approval.
     const untrusted = await exec(machine, 'curl -s --noproxy "*" http://web:8080/');
     expect([untrusted.code, untrusted.stdout, untrusted.stderr]).toEqual([
       2,
@@ -71,11 +71,11 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('as %s, a service from an image', (call
         'web:8080',
       ],
     });
-    // It goes when the engine has noticed that its process is gone.
+    // The engine removes the container after it notices the end of its process.
     await expect.poll(() => engine('ps', '--all', '--quiet', '--filter', `ancestor=${image.name}`), PATIENCE).toBe('');
   });
 
-  test('that the engine does not have is named with what fetches it', async () => {
+  test('whose image is missing is refused with the command that pulls it', async () => {
     using machine = createMachine(caller, {
       disk: PLACE,
       files: { 'ags.yaml': yaml(["web: { image: 'not.there/at/all:1', ports: [8080] }"]) },

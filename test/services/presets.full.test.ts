@@ -1,4 +1,4 @@
-// test/services/presets.full.test.ts: the other presets that Debian has programs for, with the real programs.
+// test/services/presets.full.test.ts: the other presets, with the real programs of Debian.
 // needs: sandbox, postgres, redis, mariadb, nats, rabbitmq, memcached
 import { expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
@@ -13,7 +13,7 @@ with socket.create_connection((at.hostname, at.port)) as s:
     print(f.readline().decode().strip(), f.readline().decode().strip())
 `;
 
-// Signs in and opens a virtual host: what every client of AMQP begins with.
+// Signs in and opens a virtual host, like every AMQP client.
 const AMQP = `
 import os, socket, struct, urllib.parse
 at = urllib.parse.urlparse(os.environ['AMQP_URL'])

@@ -1,4 +1,4 @@
-// test/services/task.full.test.ts: services beside agents: over turns, after a restart, in checks, and what can be seen of them.
+// test/services/task.full.test.ts: services beside agents: across turns, after a restart, in checks, and in `ags services`.
 // needs: sandbox, postgres, redis
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const FILES = {
 };
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('data outlives turns and is new after a restart; it is filled from the base commit, whatever lies in the project', async () => {
+  test('data lasts across turns and is new after a restart; seeds come from the base commit, not from the working tree', async () => {
     using machine = createAgentMachine(caller, FILES);
     machine.write('seed.sql', 'syntax error;\n');
     const first = await machine.runDemo(
@@ -31,7 +31,7 @@ describe.each(USUAL)('as %s', (caller) => {
         .map(({ type, service }) => `${type} ${String(service)}`)
         .toSorted(),
     ).toEqual(['service.healthy cache', 'service.healthy db', 'service.seeding db']);
-    // Another turn, in another runner.
+    // A second turn has a new runner.
     expect(
       (
         await machine.ags([
@@ -97,7 +97,7 @@ test('a client opens in the sandbox of the task, on a terminal', async () => {
   await machine.ags(['stop', 'work']);
 });
 
-test('a service that fails is told to whoever follows the task, and the agent goes on', async () => {
+test('a failed service is shown in the task, and the agent continues', async () => {
   using machine = createAgentMachine(caller, {
     'README.md': '#\n',
     'ags.yaml': yaml([String.raw`bad: { run: "printf 'gone \\033]0;title\\007wrong\\n'; exit 4", ports: [4000] }`]),
@@ -125,7 +125,7 @@ test('a service that fails is told to whoever follows the task, and the agent go
   expect((await machine.ags(['services', 'open', 'work', 'bad'])).code).toBe(2);
 });
 
-test('checks have services with data of their own, filled from the branch; setup has none', async () => {
+test('checks have services with separate data, seeded from the branch; setup has no services', async () => {
   using machine = createAgentMachine(caller, {
     ...FILES,
     'ags.yaml': `${FILES['ags.yaml']}setup: ['echo "[$DATABASE_URL]" > setup.log']\nchecks: ['cat setup.log; psql -Atc "select count(*) from item"; psql -qc "delete from item"', 'psql -Atc "select count(*) from item"']\n`,

@@ -112,7 +112,7 @@ describe('the output of Codex CLI', () => {
     ['/bin/sh -c cat a', 'cat a'],
     [`/bin/sh -c 'cat a`, `'cat a`],
     ['make -j2 "all"', 'make -j2 "all"'],
-  ])('of a command shows what was asked for: %s', (command, plain) => {
+  ])('of a command shows the model’s command: %s', (command, plain) => {
     const item = { id: 'item_1', type: 'command_execution', command, status: 'in_progress' };
     expect(eventsOf(codex, [JSON.stringify({ type: 'item.started', item })])[0]).toMatchObject({
       action: { kind: 'command', command: plain },

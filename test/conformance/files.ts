@@ -74,7 +74,7 @@ export function filePromises(open: Open): void {
   });
 
   describe('mounts', () => {
-    test('nothing is in / but what the spec names', async () => {
+    test('/ contains only what the spec names', async () => {
       using place = await createPlace(open);
       const spec = place.spec([dir('/empty'), bind(place.project, '/deep/er/project'), file('/one', '1')]);
       const { stdout } = await place.run(['ls', '-A', '/'], { spec });
@@ -322,7 +322,7 @@ export function filePromises(open: Open): void {
   });
 
   describe('the project', () => {
-    test('is copy-on-write: every change works inside, lands in the upper, and leaves the project alone', async () => {
+    test('is copy-on-write: every change works inside, is stored in the upper, and leaves the project alone', async () => {
       using place = await createPlace(open);
       place.write('keep', 'kept\n');
       place.write('edit', 'before\n');
@@ -362,7 +362,7 @@ export function filePromises(open: Open): void {
       expect(readFileSync(join(upper, 'edit'), 'utf8')).toBe('after\n');
     });
 
-    test('does not have what is hidden: not in a listing, not by name, and not after the name was taken', async () => {
+    test('does not contain hidden files: not in a listing, not by name, and not after the name was used', async () => {
       using place = await createPlace(open);
       for (const path of ['.env', 'deep/down/secret.pem', 'vault/key', 'vault/more/key', 'seen'])
         place.write(path, 'SECRET\n');
@@ -383,7 +383,7 @@ export function filePromises(open: Open): void {
       expect(fingerprint(place.project)).toEqual(before);
     });
 
-    test('frozen, it shows what a sandbox left, and nothing can be written', async () => {
+    test('frozen, it shows the changes of a sandbox, read-only', async () => {
       using place = await createPlace(open);
       for (const path of ['same', 'edit', 'gone', 'secret']) place.write(path, `${path}\n`);
       const first = place.spec([overlay(place, ['secret'])], { workdir: sandboxPath('/project') });
@@ -411,7 +411,7 @@ export function filePromises(open: Open): void {
       expect([fingerprint(place.project), fingerprint(upper)]).toEqual(before);
     });
 
-    test('as a copy, it is written in place, or not at all', async () => {
+    test('as a copy, it is written in place, or read-only', async () => {
       using place = await createPlace(open);
       const copy = place.writable('copy');
       const mount = (writable: boolean): Mount => ({

@@ -26,6 +26,7 @@ import {
 } from '../../src/protocol/spec.ts';
 import type { Backend, OnListener, Sandbox, Stdio } from '../../src/sandbox/backend.ts';
 import { readMachine } from '../../src/sandbox/spec/machine.ts';
+import { processesWith, readProc } from '../attacks/host-view.ts';
 import type { Caller } from '../harness.ts';
 
 export const CALLER: Caller = process.getuid?.() === 0 ? 'root' : 'user';
@@ -252,13 +253,10 @@ export const INHERITED: readonly string[] = readdirSync('/proc/self/fd').filter(
 
 /** Live processes of this machine with the word on their command line, launchers and sandboxed programs alike. */
 export function processesNamed(word: string): string[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
-      const ended = ['', 'Z', 'X'].includes(/\) (\S) [^)]*$/.exec(read(`/proc/${pid}/stat`))?.[1] ?? '');
-      return command.includes(word) && !ended ? [`${pid} ${command.slice(0, 120)}`] : [];
-    });
+  return processesWith(word).flatMap((pid) => {
+    const command = readProc(pid, 'cmdline').replaceAll('\0', ' ').trim();
+    return command === '' ? [] : [`${pid} ${command.slice(0, 120)}`];
+  });
 }
 
 /** Waits until no process has the word on its command line; returns those left at the timeout. */
@@ -289,7 +287,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch {
-    // The process has ended.
+    // The descriptor is closed.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-// test/e2e/leftovers.ts: finds and ends what a sandbox left on this machine: processes and mounts.
+// test/e2e/leftovers.ts: finds and ends leftovers of sandboxes on this machine: processes and mounts.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// test/e2e/merge-terminal.full.test.ts: a merge on a terminal shows what it is about to do and asks; no pager or editor is started.
+// test/e2e/merge-terminal.full.test.ts: a merge on a terminal shows a summary and asks; no pager or editor is started.
 import { appendFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

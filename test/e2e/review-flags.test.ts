@@ -386,7 +386,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-/** Every file and link with what it is: mode and content, or target. */
+/** Every file with its mode and content, every link with its target. */
 function snapshot(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const visit = (dir: string): void => {

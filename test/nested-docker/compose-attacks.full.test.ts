@@ -183,7 +183,7 @@ function knock(port: number): Promise<string> {
     const socket = connect(port, '127.0.0.1');
     socket.on('connect', () => {
       socket.destroy();
-      resolve('somebody is there');
+      resolve('connected');
     });
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
   });

@@ -3,7 +3,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AGS, CALLERS, createMachine, giveTo, shareReadiness, type Caller, type Machine } from '../harness.ts';
+import {
+  AGS,
+  asMember,
+  CALLERS,
+  createMachine,
+  giveTo,
+  shareReadiness,
+  type Caller,
+  type Machine,
+} from '../harness.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { engine } from '../images/tiny-image.ts';
 import { HAS_HUB, type ImageHub } from './image-hub.ts';
@@ -31,19 +40,16 @@ export function createPlace(caller: Caller, hub: ImageHub, more = ''): Machine {
   return machine;
 }
 
-/** Starts ags as the caller; Node cannot set the supplementary groups of a child. */
+/** Starts ags as the caller, a member of the group "docker". */
 export function startAgs(
   machine: Machine,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): ChildProcess {
   shareReadiness(machine);
-  const become =
-    machine.caller === 'root'
-      ? []
-      : ['setpriv', `--reuid=${machine.uid}`, `--regid=${machine.uid}`, '--groups=docker', '--'];
-  const [file = '', ...rest] = [...become, process.execPath, AGS, ...args];
-  return spawn(file, rest, { cwd: machine.project, env: { ...machine.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const [file, ...become] = asMember(machine.uid, 'docker');
+  const argv = [...become, process.execPath, AGS, ...args];
+  return spawn(file, argv, { cwd: machine.project, env: { ...machine.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 export interface Said {

@@ -312,7 +312,7 @@ test.each([
   [['check'], 'What should be checked?'],
   [['check', '--log', 'x'], 'ags gateway check does not take --log.'],
   [['open'], 'ags gateway has no "open".'],
-])('ags gateway %j says what is missing', (args, problem) => {
+])('ags gateway %j is a usage error that names the problem', (args, problem) => {
   const { status, stderr } = spawnSync(process.execPath, [AGS, 'gateway', ...args], {
     encoding: 'utf8',
     env: PROCESS_ENV,

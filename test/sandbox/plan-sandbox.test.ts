@@ -429,7 +429,7 @@ test.each<[string, (dir: string) => CgroupPlan]>([
       holds: ['memory', 'pids'],
     }),
   ],
-])('with %s, what is planned is what is opened, but for the name', (_, planFor) => {
+])('with %s, the planned cgroup is the opened one, except for its name', (_, planFor) => {
   const dir = mkdtempSync(join(tmpdir(), 'ags-plan-'));
   for (const name of ['memory', 'pids']) mkdirSync(join(dir, name));
   try {

@@ -1,5 +1,5 @@
-// The seccomp filter, three ways: run by a small interpreter for both architectures, checked for its shape, and loaded into
-// the kernel by bwrap, where real programs try what is forbidden and do what is needed.
+// The seccomp filter: run by a small interpreter for both architectures, checked for its shape, and loaded into the kernel by
+// bwrap, where real programs try forbidden calls and do ordinary work.
 // uses: sandbox, python3
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import {
 import type { CallName, Decision, SeccompArch } from '../../src/sandbox/spec/seccomp-table.ts';
 import { HAS_SANDBOX } from '../harness.ts';
 
-/** 'buffer' is writable memory and 'path:x' a path: only real attempts use those. */
+/** 'buffer' is writable memory and 'path:x' a path; both are for calls in a real sandbox only. */
 type Argument = number | bigint | 'buffer' | `path:${string}`;
 type Row = readonly [call: string, args: readonly Argument[], verdict: string, rules?: KernelRules];
 
@@ -38,7 +38,7 @@ const errnoNames: Readonly<Record<number, string>> = {
   97: 'EAFNOSUPPORT',
 };
 
-// Written out a second time on purpose: a call that falls out of the table by mistake must fail a test.
+// Repeats the table on purpose: a call that is removed from it by mistake must fail a test.
 const refused = (
   'add_key request_key keyctl bpf perf_event_open userfaultfd fanotify_init kcmp open_by_handle_at mount umount2 pivot_root chroot ' +
   'setns open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr open_tree_attr kexec_load kexec_file_load init_module ' +
@@ -55,7 +55,7 @@ const plainRows: readonly Row[] = [
   ...absent.map((call): Row => [call, [], 'ENOSYS']),
 ];
 
-/** Calls that the table does not name and the filter must let through. */
+/** Calls that the table does not name and the filter must allow. */
 const others = {
   read: [0, 63],
   execve: [59, 221],
@@ -68,13 +68,13 @@ const others = {
 const numberOf = (arch: SeccompArch, call: string): number | null =>
   ({ ...others, ...NUMBERS })[call as CallName][arch === 'x64' ? 0 : 1];
 
-describe.each(arches)('on %s an engine inside', (arch) => {
+describe.each(arches)('on %s nested Docker', (arch) => {
   const of = (call: CallName, ...args: number[]): string => {
     const number = NUMBERS[call][arch === 'x64' ? 0 : 1] ?? -1;
     return interpret(engineFilter(arch), { number, audit: ARCHES[arch].audit, args });
   };
 
-  test('may make what containers are made of, and nothing else of what is refused elsewhere', () => {
+  test('may make the calls that create containers, and no other call that the usual filter refuses', () => {
     const needed = new Set<CallName>(
       'keyctl mount umount2 pivot_root chroot setns open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr'.split(
         ' ',
@@ -88,7 +88,7 @@ describe.each(arches)('on %s an engine inside', (arch) => {
     expect(of('clone', 0x1000_0000)).toBe('allow');
   });
 
-  test('may have sockets of a network, and none that leave it', () => {
+  test('may open sockets of its network, and none that bypass it', () => {
     const [unix, inet, inet6, netlink, packet, vsock] = [1, 2, 10, 16, 17, 40];
     expect([unix, inet, inet6].map((family) => of('socket', family, 3, 0))).toEqual(['allow', 'allow', 'allow']);
     expect([0, 12, 16].map((protocol) => of('socket', netlink, 3, protocol))).toEqual(['allow', 'allow', 'allow']);
@@ -147,7 +147,7 @@ describe('the verdict on a call', () => {
     ['socketpair', [1, 5, 0], 'allow', withoutUnix],
     ['socketpair', [1, 2, 0], 'EPERM', withoutUnix],
     ['socketpair', [1, high + 0x80002n, 0], 'EPERM', withoutUnix],
-    // The kernel makes a datagram socket of a raw one.
+    // For Unix sockets the kernel treats SOCK_RAW as SOCK_DGRAM.
     ['socketpair', [1, 3, 0], 'EPERM', withoutUnix],
 
     ...[0o020000, 0o060644, high + 0o020666n, 0x10000 + 0o020000].flatMap((mode): Row[] => [
@@ -175,7 +175,7 @@ describe('the verdict on a call', () => {
     ...[0x10000, 0xffffffff, high, high + 56n].map((size): Row => ['shmget', [0, size], 'EINVAL']),
   ];
 
-  test.each(arches)('is what the table says, on %s', (arch) => {
+  test.each(arches)('is that of the table, on %s', (arch) => {
     const known = rows.filter(([call]) => numberOf(arch, call) !== null);
     expect(known.length).toBeGreaterThan(150);
     const found = known.map(([call, args, , rules = usual]): Row => [
@@ -187,7 +187,7 @@ describe('the verdict on a call', () => {
     expect(found).toEqual(known.map(([call, args, verdict, rules = usual]) => [call, args, verdict, rules]));
   });
 
-  test.each(arches)('is "no such call" for every number that is not assigned yet, on %s', (arch) => {
+  test.each(arches)('is ENOSYS for every unassigned number, on %s', (arch) => {
     const gap = [arch === 'x64' ? 337 : 295, 400, 423];
     const beyond = [472, 512, 547, 1000, 0x3fffffff, 0x7fffffff, 0xffffffff];
     expect([...gap, ...beyond].map((number) => judge(arch, usual, number, []))).toEqual(
@@ -195,7 +195,7 @@ describe('the verdict on a call', () => {
     );
   });
 
-  test('is "no such call" for the x32 twin of every call', () => {
+  test('is ENOSYS for the x32 variant of every call', () => {
     const twins = Array.from({ length: 600 }, (_, number) => 0x40000000 + number);
     expect(new Set(twins.map((number) => judge('x64', usual, number, [])))).toEqual(new Set(['ENOSYS']));
   });
@@ -209,7 +209,7 @@ describe('the verdict on a call', () => {
     expect(plain.filter((number) => judge(arch, usual, number, Array(6).fill(-1n)) !== 'allow')).toEqual([]);
   });
 
-  test.each(arches)('is death for a call of another architecture, on %s', (arch) => {
+  test.each(arches)('is "kill" for a call of another architecture, on %s', (arch) => {
     const number = numberOf(arch, 'read') ?? -1;
     for (const audit of [0x40000003, 0x40000028, 0xc000003e, 0xc00000b7, 0, 0xffffffff]) {
       const verdict = interpret(seccompFilter(arch, usual), { number, audit, args: [] });
@@ -217,7 +217,7 @@ describe('the verdict on a call', () => {
     }
   });
 
-  test('stays right when a rule is longer than a test can jump', () => {
+  test('is right if a rule is longer than the reach of a conditional jump', () => {
     const cases = Array.from({ length: 300 }, (_, value) => [[value], value % 2 ? ALLOW : EPERM] as const);
     const filter = assemble('x64', {
       ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases, otherwise: ENOSYS },
@@ -235,14 +235,14 @@ describe('the verdict on a call', () => {
     ]);
   });
 
-  test('is not "allow" because a list of values is empty', () => {
+  test('is not "allow" for an empty list of values', () => {
     const filter = assemble('x64', {
       ptrace: { arg: 0, word: 'low', mask: 0xffffffff, cases: [[[], ALLOW]], otherwise: EPERM },
     });
     expect(interpret(filter, { number: 101, audit: ARCHES.x64.audit, args: [0] })).toBe('EPERM');
   });
 
-  test('cannot be a wrong one because a list is too long for the format', () => {
+  test('cannot be wrong for a list that is too long for the format, which is refused', () => {
     const values = Array.from({ length: 300 }, (_, value) => value);
     const tooLong: Decision = { arg: 0, word: 'low', mask: 0xffffffff, cases: [[values, EPERM]], otherwise: ALLOW };
     expect(() => assemble('x64', { ptrace: tooLong })).toThrow(RangeError);
@@ -250,12 +250,12 @@ describe('the verdict on a call', () => {
 });
 
 describe('the filter', () => {
-  test.each(arches)('only jumps forward, stays inside itself and ends in an answer, on %s', (arch) => {
+  test.each(arches)('only jumps forward, within the program, and ends with a verdict, on %s', (arch) => {
     for (const rules of [usual, debugging, withoutUnix, { ptrace: true, unixSockets: false }])
       checkShape(seccompFilter(arch, rules));
   });
 
-  test('exists for the two architectures that have a table, and for no other', () => {
+  test('exists only for the two architectures with a table', () => {
     expect(['x64', 'arm64', 'ia32', 'arm', 'riscv64', ''].map(seccompArch)).toEqual([
       'x64',
       'arm64',
@@ -276,16 +276,16 @@ describe('the filter', () => {
       const header = new Map(lines.map(([, name = '', number]) => [name, Number(number)]));
       header.delete('syscalls');
       expect(header.size).toBeGreaterThan(280);
-      const taken = new Set(header.values());
+      const assigned = new Set(header.values());
       for (const call of Object.keys({ ...NUMBERS, ...others })) {
         const number = numberOf(arch, call);
         const inHeader = header.get(call);
         if (number === null || inHeader !== undefined) expect([call, number]).toEqual([call, inHeader ?? null]);
-        // A call that the header lacks is newer, or was taken out of it. Then no other call may have its number.
-        else expect([call, taken.has(number)]).toEqual([call, false]);
+        // A call that the header lacks is newer, or was removed. Then no other call may have its number.
+        else expect([call, assigned.has(number)]).toEqual([call, false]);
       }
-      // What lies between the two parts, 403 to 423, exists on 32-bit machines only.
-      expect([...taken].filter((number) => number > ARCHES[arch].lastOwn && number < 403)).toEqual([]);
+      // The numbers from 403 to 423 exist only on 32-bit machines.
+      expect([...assigned].filter((number) => number > ARCHES[arch].lastOwn && number < 403)).toEqual([]);
     });
   }
 });
@@ -320,11 +320,11 @@ describe.runIf(HAS_SANDBOX)('in a real sandbox', () => {
     ['prlimit64', [0, 4, 'buffer', 0], 'ok'],
   ].filter(([call]) => numberOf(arch, call as string) !== null) as Row[];
 
-  test('what is forbidden fails as announced', () => {
+  test('forbidden calls fail with the errno of the table', () => {
     expect(attempt(seccompFilter(arch, usual), forbidden)).toEqual(forbidden.map(([, , verdict]) => verdict));
   });
 
-  test('the harmless neighbours of what is forbidden work', () => {
+  test('harmless calls that resemble forbidden ones work', () => {
     const harmless: readonly Row[] = [
       ['ioctl', [0, 0x541b, 'buffer'], 'ok'],
       ['clone', [17, 0, 0, 0, 0], 'ok'],
@@ -351,7 +351,7 @@ describe.runIf(HAS_SANDBOX)('in a real sandbox', () => {
     expect(attempt(seccompFilter(arch, withoutUnix), tries)).toEqual(tries.map(([, , verdict]) => verdict));
   });
 
-  test('with ptrace a debugger can do its work', () => {
+  test('with ptrace allowed a debugger works', () => {
     const tries: readonly Row[] = [
       ['personality', [0x40000], 'ok'],
       ['process_vm_readv', [0, 0, 0, 0, 0, 0], 'ok'],
@@ -360,13 +360,13 @@ describe.runIf(HAS_SANDBOX)('in a real sandbox', () => {
     expect(attempt(seccompFilter(arch, debugging), tries)).toEqual(tries.map(() => 'ok'));
   });
 
-  // The kernel refuses many of these calls by itself. An errno that it never uses tells the filter's answer from its own.
+  // The kernel refuses many of these calls anyway. An errno that it never uses shows that the filter refused.
   const mark = 250;
   const marked = Object.fromEntries(
     Object.entries(kernelPolicy(usual)).map(([call, decision]) => [call, withErrno(decision, mark)]),
   );
 
-  test('every refusal comes from the filter, and every rule is tried', () => {
+  test('every refusal comes from the filter, and every rule is tested', () => {
     expect(attempt(assemble(arch, marked), forbidden)).toEqual(forbidden.map(() => String(mark)));
     const rules = Object.keys(marked).filter((call) => numberOf(arch, call) !== null);
     expect(new Set(forbidden.map(([call]) => call))).toEqual(new Set(rules));
@@ -382,12 +382,12 @@ describe.runIf(HAS_SANDBOX)('in a real sandbox', () => {
     const argv = ['sh', '-c', 'cat > program; chmod +x program; exec ./program'];
     const filter = seccompFilter('x64', usual);
     expect(sandboxed(filter, argv, program32())).toMatchObject({ status: 128 + 31 });
-    // The last instruction is the answer to foreign architectures.
+    // The last instruction is the verdict on foreign architectures.
     filter.writeUInt32LE(ALLOW, filter.length - 4);
     expect(sandboxed(filter, argv, program32())).toMatchObject({ status: 0 });
   });
 
-  test("the sandbox's first process is under the filter too", () => {
+  test("the sandbox's first process is filtered too", () => {
     // Bubblewrap's first process installs the filter while the command starts.
     const script = `for i in $(seq 200); do grep -q '^Seccomp:.2' /proc/1/status && break; sleep 0.05; done
       grep '^Seccomp:' /proc/1/status /proc/self/status`;
@@ -438,7 +438,7 @@ if __name__ == '__main__':
     expect(sandboxed(seccompFilter(arch, usual), argv, input)).toEqual({ stdout, stderr: '', status: 0 });
   });
 
-  /** Makes the calls in one process, in order; 'ok', or the errno of each. */
+  /** Makes the calls in one process, in order; returns 'ok' or the errno of each. */
   function attempt(filter: Buffer, tries: readonly Row[]): readonly string[] {
     const perl = `
       while (my ($call, $number, @args) = split ' ', <STDIN> // '') {
@@ -464,7 +464,7 @@ interface Outcome {
   readonly status: number | null;
 }
 
-/** Runs a command as an ordinary user in a sandbox with nothing but the filter worth the name. */
+/** Runs a command as an ordinary user in a minimal bwrap sandbox with the filter. */
 function sandboxed(filter: Buffer, argv: readonly string[], input: string | Buffer = ''): Outcome {
   const directory = mkdtempSync(join(tmpdir(), 'ags-seccomp-'));
   writeFileSync(join(directory, 'filter'), filter);
@@ -529,7 +529,7 @@ function checkShape(filter: Buffer): void {
     expect([0x20, 0x54, 0x05, 0x15, 0x25, 0x06]).toContain(code);
     if (code === 0x20) expect([k % 4, k < 64]).toEqual([0, true]);
     const next = code === 0x06 ? [] : code === 0x05 ? [at + 1 + k] : [at + 1 + jt, at + 1 + jf];
-    // Offsets are unsigned, so every jump goes forward; none may leave the program.
+    // Offsets are unsigned, so every jump goes forward.
     for (const target of next) expect(target).toBeLessThan(program.length);
   }
   expect(program.at(-1)?.code).toBe(0x06);
@@ -558,7 +558,7 @@ function program32(): Buffer {
   head.writeUInt16LE(64, 52);
   head.writeUInt16LE(56, 54);
   head.writeUInt16LE(1, 56);
-  // One segment, readable and executable, that holds the whole file.
+  // One readable and executable segment with the whole file.
   head.writeUInt32LE(1, 64);
   head.writeUInt32LE(5, 68);
   head.writeUInt32LE(base, 80);

@@ -98,7 +98,7 @@ describe('the output of Codex CLI', () => {
   test.each([
     ['codex-wrong-key', 'sign-in', 5],
     ['codex-rate', 'rate-limit', 0],
-  ])('of a turn that failed says why: %s', (name, cause, waits) => {
+  ])('of a failed turn gives the cause: %s', (name, cause, waits) => {
     const events = eventsOf(codex, recorded(name), { code: 1 });
     expect(events.at(-1)).toMatchObject({ type: 'agent.finished', ok: false, cause });
     expect(events.filter(({ type }) => type === 'agent.waited')).toHaveLength(waits);

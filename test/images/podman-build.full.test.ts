@@ -119,10 +119,10 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))('Podman, 
     await describeImage([...START, `RUN busybox sleep ${mark}`, 'RUN busybox touch /late']);
     const before = working();
     const child = machine.start(['image', 'build', ...PODMAN]);
-    await until(() => running(`sleep\0${mark}`));
+    await until(() => running(`sleep\0${mark}`), 40_000);
     expect(running(mark)).toBe(true);
     child.kill('SIGKILL');
-    await until(() => !running(mark) && working() === before);
+    await until(() => !running(mark) && working() === before, 40_000);
     expect([running(mark), working()]).toEqual([false, before]);
     // The next build removes its files in the cache.
     await describeImage([...START]);

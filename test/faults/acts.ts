@@ -1,4 +1,4 @@
-// test/faults/acts.ts: what is under way when a fault strikes: everything that people do with ags, as real commands.
+// test/faults/acts.ts: the user commands that a fault interrupts, run as real processes.
 import { join } from 'node:path';
 import type { Result } from '../harness.ts';
 import { exportTask, importTask } from './carried.ts';
@@ -13,31 +13,30 @@ import { watchTask } from './watched.ts';
 export interface Round {
   readonly ground: Ground;
   readonly ledger: Ledger;
-  /** Of this round alone. */
+  /** Unique to this round. */
   readonly name: string;
 }
 
 export interface Begun {
   readonly running: Running;
-  /** The task that it is about. */
   readonly task: string | null;
-  /** Files that it may put beside the user's own, all or none. */
+  /** Files that the act may add beside the user's own: all or none. */
   readonly applied?: readonly string[];
-  /** The task is thrown away at the end of the round. */
+  /** The round deletes the task at its end. */
   readonly passing?: true;
-  /** For what would go on for ever: once the fault has struck. */
+  /** Ends an act that would run forever, after the fault. */
   leave?(): void;
-  /** What it promised, and what of its own has to be put away; returns what is wrong. */
+  /** Verifies the act's promises and cleans up. Returns problems. */
   end?(result: Result): Promise<string[]> | string[];
 }
 
 export interface Act {
   readonly name: string;
-  /** How long it takes, about, until that has been seen. */
+  /** Approximate duration, until measured. */
   readonly lastsMs: number;
-  /** Whom a fault can meet. */
+  /** The processes that a fault can hit. */
   readonly roles: readonly Role[];
-  /** It asks the origin for something. */
+  /** Sends requests to the origin. */
   readonly online?: true;
   begin(round: Round): Promise<Begun> | Begun;
 }
@@ -136,7 +135,7 @@ const apply: Act = {
     const task = await readyTask(round);
     const names = (from: string): string[] =>
       ground.machine.git('diff', '--name-only', from, `ags/${task}`).trim().split('\n');
-    // Not where it leaves main: the merge that it began with may have been taken back since. And what was merged before is there.
+    // The diff to main alone is not enough: an earlier merge of the task may have been undone. Skips files that main already has.
     const missing = new Set(names('main'));
     const applied = names(baseOf(ground.stateDir, task) ?? '').filter((path) => missing.has(path));
     return {
@@ -244,7 +243,7 @@ const carryIn = (anew: boolean): Act => ({
   begin: async (round) => importTask(round.ground, await readyTask(round), round.name, anew),
 });
 
-/** Those that need no more than a sandbox: for engines as well. */
+/** Acts that need only a sandbox; the engines run these. */
 export const ENGINE_ACTS: readonly Act[] = [exec, start, check];
 export const ACTS: readonly Act[] = [
   start,
@@ -268,7 +267,7 @@ export const ACTS: readonly Act[] = [
   merge,
 ];
 
-/** Work of an agent that waits to be taken: one that is there, or a new one. */
+/** Returns a task with unmerged work; starts one if there is none. */
 async function readyTask({ ground, name }: Round): Promise<string> {
   const known = agentTasks(ground).find((task) => stateOf(ground, task) === 'ready');
   if (known !== undefined) return known;
@@ -305,13 +304,12 @@ function lastMerged(ground: Ground): string | null {
 
 type Said = Pick<Result, 'code' | 'stderr'>;
 
-/** Others may have brought the same before, a copy or a fork of it: then there is nothing to be done, and it says so. */
+/** A copy or a fork may have merged the same work before: ags then reports that there is nothing to do. */
 function told({ ledger }: Round, { code, stderr }: Said, kind: 'merge' | 'undo', task: string): string[] {
   if (code === 0 && !stderr.includes(' already.')) ledger.moves.push({ kind, task });
   return [];
 }
 
-/** What a command left to be reviewed is looked at, and thrown away. */
 async function putAway(ground: Ground, task: string): Promise<string[]> {
   const made = taskNames(ground.stateDir).filter((name) => name.startsWith(task));
   if (made.length === 0) return [];
@@ -319,7 +317,6 @@ async function putAway(ground: Ground, task: string): Promise<string[]> {
   return gone.code === 0 ? [] : [`ags rm ${task}: ${gone.stderr}`];
 }
 
-/** The user throws away what was applied. */
 export function takeOut({ machine }: Ground, paths: readonly string[]): void {
   if (paths.length === 0) return;
   const known = machine

@@ -1,4 +1,4 @@
-// test/faults/carried.ts: a task goes into a file, and out of one. The file is there whole or not at all, and so is the task.
+// test/faults/carried.ts: exports a task to a file and imports it. Invariant: the file is complete or absent, and so is the imported task.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { giveTo, type Result } from '../harness.ts';
@@ -16,14 +16,14 @@ export function exportTask(ground: Ground, task: string, name: string): Begun {
       const wrong = [...(await tidied(ground)), ...orphans(dir, ['work.ags'])];
       const made = list(dir).includes('work.ags');
       if (code === 0 && !made) return [...wrong, `the export of ${task} was called done, and there is no file`];
-      // A file that is there is whole; one that is not can be written now.
+      // An existing file is complete; a missing one can be written now.
       if (!made) wrong.push(...failed(await ground.ags('export', task, file)));
       return [...wrong, ...(await takeIn(ground, task, ['import', file]))];
     },
   };
 }
 
-/** `anew`: into a repository that is made for it. */
+/** `anew`: ags creates the repository for it. */
 export async function importTask(ground: Ground, task: string, name: string, anew: boolean): Promise<Begun> {
   const dir = placeFor(ground, name);
   const file = join(dir, 'work.ags');
@@ -39,7 +39,7 @@ export async function importTask(ground: Ground, task: string, name: string, ane
       const made = taskNames(ground.stateDir).filter((one) => !before.has(one));
       if (made.length !== 1 && (code === 0 || made.length > 1)) wrong.push(`the import made ${made.length} tasks`);
       for (const one of made) wrong.push(...(await lookAt(ground, task, one)));
-      // It works now, here; and where a repository was made, if that is not in the way.
+      // The import succeeds now; into a new repository, unless that directory already exists.
       const next = anew && !list(dir).includes('made') ? place : [];
       return [...wrong, ...(await takeIn(ground, task, ['import', file, ...next]))];
     },
@@ -53,7 +53,7 @@ function placeFor({ machine }: Ground, name: string): string {
   return dir;
 }
 
-/** Whatever was cut off is taken back by the next one who tidies up. */
+/** Runs the clean-up that removes interrupted work. */
 const tidied = async (ground: Ground): Promise<string[]> => failed(await ground.ags('cleanup', '--yes'));
 
 const orphans = (dir: string, known: readonly string[]): string[] =>
@@ -70,7 +70,7 @@ async function takeIn(ground: Ground, task: string, args: readonly string[]): Pr
   return lookAt(ground, task, made[0] ?? '');
 }
 
-/** It is the same work, and can be looked at. Then it goes. */
+/** Compares the work, reads the task's changes, then removes the task. */
 async function lookAt(ground: Ground, task: string, copy: string): Promise<string[]> {
   const tip = (name: string): string =>
     ground.machine.git('-C', projectOf(ground, name), 'rev-parse', `refs/heads/ags/${name}`);

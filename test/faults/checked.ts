@@ -1,5 +1,5 @@
-// test/faults/checked.ts: checks are under way, alone or before a merge. What they say is about what they saw: whatever happens to them, there
-// is no merge that they have not let pass, and they can be run again.
+// test/faults/checked.ts: interrupts checks, alone or before a merge. Invariant: no merge happens without passed checks, and the checks can run
+// again.
 import { join } from 'node:path';
 import type { Result } from '../harness.ts';
 import type { Begun } from './acts.ts';
@@ -7,7 +7,7 @@ import { readIfThere, type Ground } from './ground.ts';
 
 const CONFIG = '../../.config/ags/config.yaml';
 
-/** `told`: what a merge that is called done is written down by. */
+/** `told`: records a merge that ags reported as done. */
 export function checkTask(ground: Ground, task: string, told: ((result: Result) => void) | null): Begun {
   const before = ground.machine.read(CONFIG);
   const checks = `checks:\n  timeout: 10m\n  run: ['sleep 0.3; test -e f1.txt', 'git status --porcelain']\n`;

@@ -1,4 +1,4 @@
-// test/faults/checker.proof.test.ts: a checker that finds nothing proves nothing. Each kind of damage is planted, and found.
+// test/faults/checker.proof.test.ts: plants each kind of damage, and verifies that the checker finds it.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const at = (...parts: string[]): string => join(ground.stateDir, ...parts);
 const events = (): string => at('tasks', TASK, 'events.jsonl');
 const git = (...args: string[]): string => ground.machine.git(...args).trim();
 
-/** Changes a file, looks, and puts it back. */
+/** Changes a file, runs `look`, and restores the file. */
 function withFile(file: string, change: (text: string) => string | null, look: () => string[]): string[] {
   const before = readFileSync(file, 'utf8');
   const after = change(before);
@@ -54,7 +54,7 @@ const readDir = (dir: string): string =>
     .trim()
     .split('\n')[0] ?? '';
 
-test('nothing is found where nothing is wrong', async () => {
+test('the checker finds nothing in an undamaged project', async () => {
   expect(damage()).toEqual([]);
   expect(await findLeft(ground, TAG)).toEqual([]);
 });
@@ -63,11 +63,7 @@ test.each([
   ['a line that is no event', (text: string) => `${text}{"seq":\n`, 'a line is no event'],
   ['a number that is left out', (text: string) => text.replace('"seq":3', '"seq":4'), 'event 3 has the number 4'],
   ['a line that is there twice', (text: string) => text + text.split('\n').at(-2) + '\n', 'has the number'],
-  [
-    'a line that was changed',
-    (text: string) => text.replace('"preparing"', '"prepared"'),
-    'does not fit the one before it',
-  ],
+  ['a changed line', (text: string) => text.replace('"preparing"', '"prepared"'), 'does not fit the one before it'],
   [
     'events that were seen and are gone',
     (text: string) => text.split('\n').slice(0, -2).join('\n') + '\n',
@@ -77,7 +73,7 @@ test.each([
   expect(withFile(events(), change, damage)).toContainEqual(expect.stringContaining(found));
 });
 
-test('a commit that is lost, and one that is there twice', () => {
+test('the checker finds a lost commit and a duplicated commit', () => {
   const tip = git('rev-parse', `ags/${TASK}`);
   git('update-ref', `refs/heads/ags/${TASK}`, `${tip}~1`);
   expect(damage()).toContain(`${TASK}: the commit "Second" is 0 times on its branch`);
@@ -89,7 +85,7 @@ test('a commit that is lost, and one that is there twice', () => {
   git('update-ref', `refs/heads/ags/${TASK}`, tip);
 });
 
-test('a file that is not on the branch as it was written', () => {
+test('the checker finds a file whose content on the branch is wrong', () => {
   const tip = git('rev-parse', `ags/${TASK}`);
   const other = git('commit-tree', `${ledger.begin}^{tree}`, '-p', tip, '-m', 'Emptied');
   git('update-ref', `refs/heads/ags/${TASK}`, other);
@@ -97,13 +93,13 @@ test('a file that is not on the branch as it was written', () => {
   git('update-ref', `refs/heads/ags/${TASK}`, tip);
 });
 
-test('a message that nobody has', () => {
+test('the checker finds a lost message', () => {
   ledger.messages.push({ task: TASK, text: 'hello' });
   expect(damage()).toEqual([`${TASK}: the message "hello" is lost`]);
   ledger.messages.pop();
 });
 
-test('merges: one that is gone, one that was told twice, one that is still under way, one on a branch that has moved', () => {
+test('the checker finds merges that are lost, reported twice, unfinished, or missing from a moved branch', () => {
   const record = join(merges(), '000001.json');
   expect(withFile(record, () => null, damage)).toEqual([
     expect.stringContaining('main is at'),
@@ -123,7 +119,7 @@ test('merges: one that is gone, one that was told twice, one that is still under
   git('update-ref', 'refs/heads/main', tip);
 });
 
-test('merges: one that brought nothing', () => {
+test('the checker finds a merge without content', () => {
   const tip = git('rev-parse', 'main');
   const again = git('commit-tree', `${tip}^{tree}`, '-p', tip, '-m', `Again\n\nAgs-Task: ${TASK}`);
   const record = join(merges(), '000002.json');
@@ -138,7 +134,7 @@ test('merges: one that brought nothing', () => {
   rmSync(record);
 });
 
-test('a task that was merged, went on, was merged again and is cleaned away is not on main once too often', async () => {
+test('a removed task that was merged twice is not a lost merge', async () => {
   const task = `${TAG}-twice`;
   const begin = git('rev-parse', 'main');
   const of: Ledger = { begin, seen: new Map(), messages: [], moves: [], precious: new Set(), wentOn: new Set() };
@@ -159,23 +155,23 @@ test('a task that was merged, went on, was merged again and is cleaned away is n
   expect(await ground.ags('undo')).toMatchObject({ code: 0 });
 });
 
-test('files of the user that were changed, files that nobody put there, an index that does not agree', () => {
+test('the checker finds changed user files, unexpected files and an inconsistent index', () => {
   ground.machine.write('own.txt', 'overwritten\n');
   ground.machine.write('f1.txt', 'new\n');
-  ground.machine.write('stray.txt', 'x\n');
+  ground.machine.write('unexpected.txt', 'x\n');
   git('add', 'f1.txt');
   expect(damage()).toEqual([
     "own.txt of the user's own is not as it was",
-    'the work tree has changes that nobody made: f1.txt stray.txt; there may be none',
+    'the work tree has unexpected changes: f1.txt unexpected.txt; allowed: none',
     'the index does not agree with main: f1.txt',
   ]);
   git('reset', '-q', 'f1.txt');
   git('checkout', '-q', 'f1.txt');
-  rmSync(join(ground.machine.project, 'stray.txt'));
+  rmSync(join(ground.machine.project, 'unexpected.txt'));
   ground.machine.write('own.txt', OWN['own.txt']);
 });
 
-test('work that is on main by another way is not lost with its task, and other work is', async () => {
+test('removing a task whose work reached main another way loses nothing; removing unmerged work does', async () => {
   const goal = (text: string): string => `write: ${TASK}/a.txt ${text} // commit: ${text}`;
   for (const [name, text] of [
     ['same', 'one'],
@@ -191,7 +187,7 @@ test('work that is on main by another way is not lost with its task, and other w
   ledger.precious.clear();
 });
 
-test('work that was taken into the work tree is not lost with its task', async () => {
+test('removing a task whose work was applied to the work tree loses nothing', async () => {
   const name = `${TAG}-applied`;
   expect((await ground.ags('start', name, `write: ${name}.txt 1 // commit: One`, '-a', 'demo')).code).toBe(0);
   remember(ground, ledger);
@@ -204,13 +200,13 @@ test('work that was taken into the work tree is not lost with its task', async (
   expect(damage()).toEqual([]);
 });
 
-test('a task that is gone with its work', () => {
+test('the checker finds a task that disappeared with its work', () => {
   ledger.precious.add('never-was');
   expect(damage()).toEqual(['never-was is gone, with its work; last there was ']);
   ledger.precious.delete('never-was');
 });
 
-test('what is left: processes, control groups, mounts, locks, sockets, temporary files, branches', async () => {
+test('the checker finds orphaned processes, control groups, mounts, locks, sockets, temporary files and branches', async () => {
   const child = spawn('sleep', ['300'], { env: ground.machine.env });
   const planted = [
     at('queue.lock'),
@@ -224,7 +220,7 @@ test('what is left: processes, control groups, mounts, locks, sockets, temporary
     `/tmp/ags-${TAG}.sock`,
   ];
   for (const file of planted) appendFileSync(file, '');
-  git('update-ref', 'refs/heads/ags/nobody', 'main');
+  git('update-ref', 'refs/heads/ags/orphan', 'main');
   const group = '/sys/fs/cgroup/pids';
   const made = join(group, `ags-${TAG}-x.1.1.1`);
   const hasGroup = tryTo(() => mkdirSync(made));
@@ -234,7 +230,7 @@ test('what is left: processes, control groups, mounts, locks, sockets, temporary
   ground.sh(`umount ${where}; rmdir ${where}`);
   if (hasGroup) tryTo(() => rmSync(made, { recursive: false }));
   ground.sh(`rmdir ${made} || true`);
-  git('update-ref', '-d', 'refs/heads/ags/nobody');
+  git('update-ref', '-d', 'refs/heads/ags/orphan');
   for (const file of planted) rmSync(file);
   child.kill('SIGKILL');
   expect(left.map((one) => one.replace(/\d{3,}/g, 'N').slice(0, 40))).toHaveLength(
@@ -252,7 +248,7 @@ test('what is left: processes, control groups, mounts, locks, sockets, temporary
     '.ags-tmp-1',
     'index.lock',
     '.sock',
-    'ags/nobody',
+    'ags/orphan',
     ...(hasGroup ? ['control group'] : []),
   ])
     expect(left).toContainEqual(expect.stringContaining(word));

@@ -1,5 +1,5 @@
-// test/faults/checker.ts: was anything lost or doubled? It asks plain git and reads plain files: nothing of ags has a say in it.
-// Invariant: it changes nothing, and each kind of damage that it looks for has been planted and found (checker.proof.test.ts).
+// test/faults/checker.ts: finds lost and duplicated work. It reads plain git and plain files and runs no code of ags.
+// Invariant: it changes nothing, and checker.proof.test.ts plants and finds each kind of damage.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,19 +7,19 @@ import type { Machine } from '../harness.ts';
 import { OWN, readIfThere } from './ground.ts';
 import { logDamage } from './served.ts';
 
-/** What had been seen or promised before the fault. */
+/** Observations and promises from before the fault. */
 export interface Ledger {
-  /** The commit of the user's that everything begins with. */
+  /** The user's first commit. */
   readonly begin: string;
-  /** By file: the events that somebody has seen. They stay. */
+  /** Events that were observed, by file. They must persist. */
   readonly seen: Map<string, string>;
-  /** Messages that ags has taken for an agent, by task. */
+  /** Messages that ags accepted for an agent, by task. */
   readonly messages: { readonly task: string; readonly text: string }[];
-  /** Merges and undos that ags has called done, in order. */
+  /** Merges and undos that ags reported as done, in order. */
   readonly moves: { readonly kind: 'merge' | 'undo'; readonly task: string }[];
-  /** Tasks with work that nobody has taken or thrown away. */
+  /** Tasks with unreviewed work. */
   readonly precious: Set<string>;
-  /** Tasks whose agent went on after a merge: they have more to merge, and are still known when the task itself is gone. */
+  /** Tasks whose agent continued after a merge and has more to merge. Remembered after the task is removed. */
   readonly wentOn: Set<string>;
 }
 
@@ -35,7 +35,7 @@ export interface Event {
   readonly [field: string]: unknown;
 }
 
-/** Sentences, one for each thing that is wrong. `applied`: paths that may be in the work tree beside the user's own changes, all or none. */
+/** Returns one sentence per problem. `applied`: paths that the work tree may have beside the user's changes, all or none. */
 export function findDamage(place: Place, ledger: Ledger, applied: readonly string[] = []): string[] {
   return [
     ...[...ledger.precious]
@@ -50,20 +50,20 @@ export function findDamage(place: Place, ledger: Ledger, applied: readonly strin
   ];
 }
 
-/** What is known of it: its files are gone too. */
+/** The last known events of a task whose files are gone. */
 function lastSeen({ stateDir }: Place, { seen }: Ledger, name: string): string {
   const events = parse(seen.get(join(stateDir, 'tasks', name, 'events.jsonl')) ?? '') ?? [];
   const told = events.filter(({ type }) => !/^(?:tool|agent)\./.test(type)).slice(-6);
   return told.map(({ type, state }) => (typeof state === 'string' ? `${type} ${state}` : type)).join(', ');
 }
 
-/** Everything that is in the files now has been seen. */
+/** Records everything in the files as observed. */
 export function remember(place: Place, ledger: Ledger): void {
   for (const file of eventFiles(place.stateDir)) ledger.seen.set(file, wholeLines(file));
   for (const name of taskNames(place.stateDir)) {
     const events = eventsOf(place.stateDir, name);
     const at = (type: string): number => events.findLastIndex((event) => event.type === type);
-    // Merged, taken into the work tree, or there by another way.
+    // Merged, applied to the work tree, or on main another way.
     const isTaken =
       at('merge.done') > at('merge.undone') || at('review.taken') > at('turn.ended') || isOnMain(place, events);
     if (doneWork(events).subjects.length > 0 && !isTaken) ledger.precious.add(name);
@@ -72,7 +72,7 @@ export function remember(place: Place, ledger: Ledger): void {
   }
 }
 
-/** Brought by a copy or a fork, for example. */
+/** For example, through a copy or a fork. */
 function isOnMain({ machine }: Place, events: readonly Event[]): boolean {
   return [...doneWork(events).files].every(([path, text]) => show(machine, `refs/heads/main:${path}`) === text);
 }
@@ -86,12 +86,12 @@ export function taskNames(stateDir: string): string[] {
   return list(join(stateDir, 'tasks')).filter((name) => !name.startsWith('.'));
 }
 
-/** Of the run that a task has now. */
+/** Events of the task's current run. */
 export function eventsOf(stateDir: string, task: string): Event[] {
   return parse(wholeLines(join(stateDir, 'tasks', task, 'events.jsonl'))) ?? [];
 }
 
-/** The commit that its work is compared with: where its branch began, or that of the task that it goes on from. */
+/** The commit that its work is compared with: the start of its branch, or of the task that it continues. */
 export function baseOf(stateDir: string, task: string): string | null {
   const file = json(join(stateDir, 'tasks', task, 'task.json')) as { goal?: { base: string; origin?: string } } | null;
   return file?.goal?.origin ?? file?.goal?.base ?? null;
@@ -105,7 +105,7 @@ function eventFiles(stateDir: string): string[] {
   });
 }
 
-/** A line that was cut short at the very end is no event yet. */
+/** Drops an unfinished last line. */
 function wholeLines(file: string): string {
   const text = readIfThere(file) ?? '';
   return text.slice(0, text.lastIndexOf('\n') + 1);
@@ -138,7 +138,7 @@ function chainDamage(file: string, seen: Ledger['seen']): string[] {
     return event.prev === before ? [] : [`${file}: event ${event.seq} does not fit the one before it`];
   });
   const moved = seen.get(file) ?? '';
-  // A task that begins anew has its earlier events elsewhere.
+  // A restarted task keeps its earlier events elsewhere.
   const lost = !text.startsWith(moved) && !isKept(file, moved);
   return [...wrong.slice(0, 1), ...(lost ? [`${file}: events that were seen are no longer there`] : [])];
 }
@@ -148,7 +148,7 @@ function isKept(file: string, text: string): boolean {
   return list(earlier).some((number) => wholeLines(join(earlier, number, 'events.jsonl')).startsWith(text));
 }
 
-/** What the agent said it had committed or written is on its branch, once. */
+/** The branch has everything that the agent reported as committed or written, once. */
 function workDamage({ machine, stateDir }: Place, name: string): string[] {
   const task = json(join(stateDir, 'tasks', name, 'task.json')) as { goal?: { base: string } } | null;
   if (task?.goal === undefined) return [];
@@ -182,7 +182,7 @@ function doneWork(events: readonly Event[]): { subjects: string[]; files: Map<st
   return { subjects, files };
 }
 
-/** Each waits for the agent, or was given to it. */
+/** Each message is queued or was delivered. */
 function messageDamage({ stateDir }: Place, { messages }: Ledger): string[] {
   return messages.flatMap(({ task, text }) => {
     const root = join(stateDir, 'tasks', task);
@@ -203,7 +203,7 @@ interface MergeRecord {
   readonly to: string;
 }
 
-/** Records, branch, events and history agree, and what was called done is there. */
+/** Records, branch, events and history agree, and include every reported merge. */
 function mergeDamage({ machine, stateDir }: Place, { begin, moves, wentOn }: Ledger): string[] {
   const [dir] = list(join(stateDir, 'merges'));
   const root = join(stateDir, 'merges', dir ?? 'none');
@@ -250,7 +250,7 @@ function tellDamage(stateDir: string, task: string, records: readonly MergeRecor
   });
 }
 
-/** The user's own changes are as they were; besides them there are those that were applied, all or none. */
+/** The user's changes are intact; applied files are there completely or not at all. */
 function fileDamage({ machine }: Place, applied: readonly string[]): string[] {
   const own = Object.entries(OWN).flatMap(([path, text]) =>
     machine.has(path) && machine.read(path) === text ? [] : [`${path} of the user's own is not as it was`],
@@ -267,9 +267,7 @@ function fileDamage({ machine }: Place, applied: readonly string[]): string[] {
     ...own,
     ...(whole
       ? []
-      : [
-          `the work tree has changes that nobody made: ${changed.join(' ')}; there may be ${applied.join(' ') || 'none'}`,
-        ]),
+      : [`the work tree has unexpected changes: ${changed.join(' ')}; allowed: ${applied.join(' ') || 'none'}`]),
     ...(staged === '' ? [] : [`the index does not agree with main: ${staged}`]),
     ...(broken === '' ? [] : [`git fsck: ${broken}`]),
   ];

@@ -1,15 +1,15 @@
-// test/faults/dice.ts: choices that look random and are the same again for the same seed.
+// test/faults/dice.ts: pseudorandom choices, reproducible from a seed.
 import { createHash } from 'node:crypto';
 
 export interface Dice {
-  /** At least 0, less than 1. */
+  /** In [0, 1). */
   share(): number;
   pick<T>(from: readonly T[]): T;
 }
 
 export function createDice(seed: string): Dice {
   let state = createHash('sha256').update(seed).digest().readUInt32LE(0);
-  // mulberry32: short, and good enough to spread moments.
+  // mulberry32: short, and sufficient here.
   const share = (): number => {
     state = (state + 0x6d_2b_79_f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), state | 1);

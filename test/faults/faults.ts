@@ -1,4 +1,4 @@
-// test/faults/faults.ts: what goes wrong: somebody is killed or stands still, the disk is full, the clock moves, the origin falls silent.
+// test/faults/faults.ts: the faults: killed and frozen processes, a full disk, a changed clock, a dead origin.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Act, Begun } from './acts.ts';
 import type { Dice } from './dice.ts';
@@ -7,15 +7,15 @@ import type { Role } from './processes.ts';
 
 export interface Fault {
   readonly name: string;
-  /** Before the act begins. */
+  /** Runs before the act. */
   prepare?(ground: Ground): void;
-  /** In its middle; returns once it is over. False: there was nobody to meet. */
+  /** Strikes during the act and returns when the fault is over. False: the process was not running. */
   strike(ground: Ground, begun: Begun, dice: Dice): Promise<boolean>;
-  /** Everything is as it should be again. */
+  /** Restores normal conditions. */
   heal?(ground: Ground): void;
 }
 
-/** Those that can meet this act. Killing comes up most: it leaves nobody a chance to tidy up. */
+/** The faults that can hit this act. Kills are most frequent: a killed process cannot clean up. */
 export function faultsFor({ roles, online }: Act, ground: Ground): Fault[] {
   const kills = roles.map(kill);
   return [
@@ -39,7 +39,7 @@ function kill(role: Role): Fault {
   };
 }
 
-/** For less than a second, in which others go on working. */
+/** Freezes a process for less than a second while others continue. */
 function freeze(role: Role): Fault {
   return {
     name: `freeze ${role}`,
@@ -69,7 +69,7 @@ const fullDisk: Fault = {
   heal: (ground) => ground.freeDisk(),
 };
 
-/** Of the commands and their runner; everything else on the machine keeps the right time. */
+/** Changes the clock of the commands and their runner only. */
 function clock(days: number): Fault {
   return {
     name: `clock ${days > 0 ? 'forwards' : 'backwards'}`,
@@ -101,7 +101,7 @@ function upstream(how: 'cut' | 'silent'): Fault {
   };
 }
 
-/** Who is not there yet is waited for, for as long as the act goes on. */
+/** Waits for the process as long as the act runs. */
 async function victim(ground: Ground, { running }: Begun, role: Role, dice: Dice): Promise<number | null> {
   if (role === 'cli') return running.isOver() ? null : (running.child.pid ?? null);
   if (role === 'helper') return helper(running.child.pid ?? 0, running.isOver);
@@ -114,7 +114,7 @@ async function victim(ground: Ground, { running }: Begun, role: Role, dice: Dice
   return null;
 }
 
-/** A program that the command has started: gone in a moment, so its children are looked at all the time. */
+/** Polls for a child of the command, because such a program runs only for a moment. */
 async function helper(parent: number, isOver: () => boolean): Promise<number | null> {
   while (!isOver()) {
     const [child] = (readIfThere(`/proc/${parent}/task/${parent}/children`) ?? '').split(' ');

@@ -1,5 +1,4 @@
-// test/faults/forked.ts: a server is asked for another task that begins with what one has done. Once it has said yes, the task is there, and
-// stands on all of that work; the first one does not change.
+// test/faults/forked.ts: asks a server for a fork. Invariant: a confirmed fork exists and includes all work of the original, which is unchanged.
 import { join } from 'node:path';
 import { firstLine } from '../server/place.ts';
 import type { Begun } from './acts.ts';

@@ -1,5 +1,5 @@
-// test/faults/ground.ts: the machine on which faults happen: a project with work of the user's own in it, a small disk for the state of
-// ags, a clock that can be moved, an origin that can be cut off. It lives through all rounds: what one leaves, the next meets.
+// test/faults/ground.ts: the machine for fault rounds: a project with uncommitted user files, a small disk for the state of ags, a clock that
+// can be changed, and an origin that can fail. All rounds share it, so each meets what the one before left.
 // uses: curl, docker, redis
 // needs: low-ports
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -21,7 +21,7 @@ import {
 } from '../harness.ts';
 import { processesOf, type Seen } from './processes.ts';
 
-/** What the user has in the project and has not committed: nobody may touch it. */
+/** The user's uncommitted files; ags must not touch them. */
 export const OWN = { 'own.txt': 'changed by hand\n', 'notes.md': 'not in git at all\n' } as const;
 export const FILES = Array.from({ length: 12 }, (_, i) => `f${i}.txt`);
 
@@ -40,36 +40,36 @@ export interface Running {
 
 export interface Ground extends AsyncDisposable {
   readonly machine: Machine;
-  /** Where the files of the state directory can be seen from here. */
+  /** The state directory, as this process sees it. */
   readonly stateDir: string;
   readonly context: HostContext;
   start(...args: string[]): Running;
   ags(...args: string[]): Promise<Result>;
-  /** Ours, the test's own aside. */
+  /** Processes of ags, excluding the test's own. */
   processes(): Seen[];
-  /** As root, among the machine's mounts. */
+  /** Runs as root in the machine's mount namespace. */
   sh(script: string): string;
   fillDisk(): void;
   freeDisk(): void;
-  /** By seconds, for every program of ags that has been started with `movable`. */
+  /** Shifts the clock of all programs of ags that started with `movable`. */
   moveClock(seconds: number): void;
   movable: boolean;
-  /** What the origin does with the answers that it is giving, and will give. */
+  /** How the origin treats current and later answers. */
   upstream: 'well' | 'silent' | 'cut';
-  /** The pid whose mounts are the machine's. */
+  /** A process in the machine's mount namespace. */
   readonly mountsOf: number | 'self';
-  /** What every sandbox is built by; null: ags itself. */
+  /** The engine of all sandboxes; null: native. */
   readonly engine: Engine | null;
 }
 
-/** `user`: an ordinary user that Podman knows. */
+/** `user`: an ordinary user with subordinate IDs for Podman. */
 export async function createGround(
   caller: Caller,
   engine: Engine | null = null,
   user?: { readonly uid: number; readonly env: Readonly<Record<string, string>> },
 ): Promise<Ground> {
   const files = { 'own.txt': 'as it was\n', ...Object.fromEntries(FILES.map((name) => [name, 'old\n'])) };
-  // An engine sees neither a /tmp of the tests nor a disk in a namespace.
+  // Docker's daemon cannot see the tests' own /tmp or a disk in a mount namespace.
   const machine = createMachine(caller, { files, disk: engine === 'docker' ? '/var/lib' : undefined, user });
   for (const [key, value] of [
     ['user.name', 'Dev'],
@@ -133,7 +133,7 @@ export async function createGround(
 const configOf = (context: HostContext): string =>
   `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\n  allow: [allowed.test]\n`;
 
-/** A long answer in many pieces, so that there is a middle. */
+/** Answers slowly in many pieces, so that a fault can strike in the middle. */
 function answer(socket: TLSSocket, ground: Ground): void {
   socket.once('data', () => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n');
@@ -148,7 +148,7 @@ function answer(socket: TLSSocket, ground: Ground): void {
   });
 }
 
-/** Podman's own, one for each user for as long as they are there: it holds the namespaces of their containers. */
+/** Podman's pause process of this user, which holds the namespaces of its containers. */
 function pauseOf({ env }: Machine): number {
   const runtime = env['XDG_RUNTIME_DIR'];
   return runtime === undefined ? 0 : Number(readIfThere(join(runtime, 'libpod/tmp/pause.pid')) ?? 0);

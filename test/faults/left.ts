@@ -1,5 +1,5 @@
-// test/faults/left.ts: is anything of ours left? Processes, mounts, control groups, containers, sockets, locks, files: all that is there and
-// that nobody needs, as the kernel, the engine and the file system tell of it.
+// test/faults/left.ts: finds orphaned processes, mounts, control groups, containers, sockets, locks and files through the kernel, the engine
+// and the file system.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -8,7 +8,7 @@ import { podman } from '../sandbox/podman-user.ts';
 import { list, taskNames } from './checker.ts';
 import type { Ground } from './ground.ts';
 
-/** `tag`: in the name of every task of this ground, and of nobody else's. What is dying gets a moment. */
+/** `tag` is in the names of this ground's tasks only. Ending processes get a moment. */
 export async function findLeft(ground: Ground, tag: string, withinMs = 5000): Promise<string[]> {
   const look = (): string[] => [...running(ground), ...groups(tag)];
   for (const end = Date.now() + withinMs; Date.now() < end && look().length > 0;) await sleep(100);
@@ -32,7 +32,7 @@ function mounts({ mountsOf, machine }: Ground): string[] {
     .map((line) => `mount ${line}`);
 }
 
-/** For rounds with an engine: it takes a while to be asked. */
+/** Only for rounds with an engine, because queries are slow. */
 function containers({ engine, machine }: Ground, tag: string): string[] {
   if (engine === null) return [];
   const args = ['ps', '--all', '--filter', 'label=ags.run', '--format', '{{.Names}} {{.Labels}}'];
@@ -66,11 +66,11 @@ function files(ground: Ground, tag: string): string[] {
   ];
 }
 
-/** Directories that are one thing, whatever is in them: they go with what they belong to. */
+/** Directories whose content is not listed. */
 const STATE_CLOSED =
   /^tasks\/[^./][^/]*\/(run|staging\.git|journal|checks|services|earlier)$|^layers\/[^/]+\/((base|given|setup|data)-[^/]+|git)$/;
 
-/** All that may be in the state directory when nothing is under way. */
+/** Everything that an idle state directory may contain. */
 const STATE: readonly RegExp[] = [
   /^(tasks|layers|merges|network|server|whiteout|engine-work|trust\.json|projects\.json)$/,
   /^tasks\/[^./][^/]*$/,

@@ -1,4 +1,4 @@
-// test/faults/processes.ts: every process of one machine, as the kernel tells of it, by what it is there for.
+// test/faults/processes.ts: lists the processes of one machine with their roles.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 import { AGS } from '../harness.ts';
@@ -10,10 +10,10 @@ export interface Seen {
   readonly role: Role;
 }
 
-/** `helper`: a program that ags has started, git for one. `inside`: in a sandbox. */
+/** `helper`: a program started by ags, such as git. `inside`: runs in a sandbox. */
 export type Role = 'cli' | 'runner' | 'server' | 'gateway' | 'launcher' | 'inside' | 'helper';
 
-/** `spare`: those that are the test's own. */
+/** `spare`: the test's own processes. */
 export function processesOf(place: { home: string; root: string }, spare: readonly number[]): Seen[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && !spare.includes(Number(name)))
@@ -28,7 +28,7 @@ function look(pid: string, place: { home: string; root: string }): Seen | null {
   const command = words.join(' ').trim();
   const environment = read(`/proc/${pid}/environ`).split('\0');
   const launched = environment.some((one) => one.startsWith('AGS_RUN='));
-  // A file system of the machine is named in the mounts of its sandboxes, and nowhere else but among our own.
+  // Only the mounts of a machine's sandboxes and of our own processes name its file systems.
   const inside = depthOf(pid) > 1 && read(`/proc/${pid}/mountinfo`).includes(basename(place.root));
   const own = environment.includes(`HOME=${place.home}`);
   if (!own && !inside && !(launched && command.includes(place.root)) && !isAt(pid, place.root)) return null;
@@ -43,7 +43,7 @@ function roleOf(seen: { words: readonly string[]; launched: boolean; inside: boo
   return verb === '__run' ? 'runner' : verb === 'serve' ? 'server' : verb === 'gateway' ? 'gateway' : 'cli';
 }
 
-/** In how many nested process namespaces it is, seen from here. */
+/** The number of nested PID namespaces, as seen from here. */
 function depthOf(pid: string): number {
   return (/^NSpid:\s+(.*)$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? '').split(/\s+/).length;
 }
@@ -60,7 +60,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'latin1');
   } catch {
-    // It has ended, or is another user's.
+    // The process ended or belongs to another user.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-// test/faults/promises.proof.test.ts: what an act of its own looks for, beside the checker, is planted and found too.
+// test/faults/promises.proof.test.ts: plants the damage that acts look for themselves, beside the checker, and verifies that they find it.
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,7 +20,7 @@ afterAll(() => ground[Symbol.asyncDispose]());
 
 const beside = (...parts: string[]): string => join(ground.machine.root, ...parts);
 
-test('an export: a file that is not there, and a part of one that is', async () => {
+test('an export act finds a missing file and an incomplete one', async () => {
   const { running, end } = exportTask(ground, 'work', 'out');
   const done = await running.ended;
   rmSync(beside('out/work.ags'));
@@ -31,14 +31,14 @@ test('an export: a file that is not there, and a part of one that is', async () 
   ]);
 });
 
-test('an import: a task that is not the same', async () => {
+test('an import act finds a task with other content', async () => {
   const { running, end } = await importTask(ground, 'work', 'in', false);
   const done = await running.ended;
   ground.machine.git('update-ref', `refs/heads/ags/${done.stdout.trim()}`, 'main');
   expect(await end?.(done)).toEqual([expect.stringContaining('is not what work is')]);
 });
 
-test('a fork: one that stands on nothing, and one that is gone', async () => {
+test('a fork act finds a fork without the original work and a missing fork', async () => {
   const look = async (name: string, plant: () => Promise<unknown>): Promise<string[]> => {
     const begun = await forkTask(ground, 'work', name, 'say: well');
     begun.leave?.();
@@ -55,7 +55,7 @@ test('a fork: one that stands on nothing, and one that is gone', async () => {
   ]);
 });
 
-test('a gateway: a log that is damaged, and a socket that is left', async () => {
+test('a gateway act finds a damaged log and a leftover socket', async () => {
   const begun = await serveGateway(ground, 'gw');
   const log = join(ground.stateDir, 'network/gw.jsonl');
   while (!existsSync(log)) await sleep(20);
@@ -66,7 +66,7 @@ test('a gateway: a log that is damaged, and a socket that is left', async () => 
   expect(await begun.end?.(done)).toEqual([expect.stringContaining('is no decision'), 'left: old.sock of a gateway']);
 });
 
-test('a merge that its checks have not let pass', async () => {
+test('a checked merge act finds a merge without passed checks', async () => {
   const { running, end } = checkTask(ground, 'work', () => undefined);
   const done = await running.ended;
   expect(done.code, done.stderr).toBe(0);

@@ -1,4 +1,4 @@
-// test/faults/regressions.full.test.ts: moments that rounds of faults have found, each made on purpose, once more.
+// test/faults/regressions.full.test.ts: reproduces the faults that rounds have found.
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,10 +34,10 @@ const at = (...parts: string[]): string => join(ground.stateDir, ...parts);
 const ended = async (): Promise<void> => {
   while (ground.processes().some(({ role }) => role === 'runner')) await sleep(50);
 };
-/** Of this task: what another test has found is told there. */
+/** Damage of this task only: another test reports the rest. */
 const damageOf = (name: string): string[] => findDamage(ground, ledger).filter((one) => one.includes(name));
 
-/** As the run's file is when its runner was killed in the middle. */
+/** Writes the run's file as a killed runner leaves it. */
 function cutOff(name: string, ...forget: string[]): void {
   const file = at('tasks', name, 'run.json');
   const run = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
@@ -46,7 +46,7 @@ function cutOff(name: string, ...forget: string[]): void {
   writeFileSync(file, JSON.stringify({ ...Object.fromEntries(kept), state: 'running', runner }));
 }
 
-test('a merge that was cut off after it was told is not told again', async () => {
+test('a merge that is killed after it is reported is not reported again', async () => {
   await work('told', 'write: told.txt 1 // commit: Told');
   expect((await ground.ags('merge', 'told', '-y')).code).toBe(0);
   const dir = at('merges', readdirSync(at('merges'))[0] ?? '');
@@ -57,7 +57,7 @@ test('a merge that was cut off after it was told is not told again', async () =>
   expect(damageOf('told')).toEqual([]);
 });
 
-test('a merge while the runner of the task waits for its turn leaves the numbers of events whole', async () => {
+test("a merge while the task's runner is queued keeps event numbers consecutive", async () => {
   await work('waits', 'write: waits.txt 1 // commit: Waits', '--max-parallel', '1');
   const other = ground.start('start', 'other', 'wait: 600', '-a', 'demo', '--max-parallel', '9');
   while (!eventsOf(ground.stateDir, 'other').some(({ type }) => type === 'run.started')) await sleep(50);
@@ -72,10 +72,10 @@ test('a merge while the runner of the task waits for its turn leaves the numbers
   expect(ground.machine.git('show', 'ags/waits:more.txt')).toBe('2\n');
 });
 
-test('a message that a runner had taken when it was killed is given to the agent by the next', async () => {
+test('a message that a killed runner had accepted is delivered by the next runner', async () => {
   await work('message', 'write: first.txt 1');
   const inbox = at('tasks/message/inbox');
-  // The kill can come too late, when the agent has the message already: then it is tried once more.
+  // A late kill comes after the delivery; then the test repeats it.
   for (let n = 1; list(inbox).length === 0; n++) {
     expect(n).toBeLessThan(20);
     const text = `write: second.txt ${n}`;
@@ -94,21 +94,21 @@ test('a message that a runner had taken when it was killed is given to the agent
   expect(ground.machine.git('show', 'ags/message:third.txt')).toBe('3\n');
 });
 
-test('messages stay in order when the clock is put back, and one that a dead runner had taken is not overwritten', () => {
-  const place = { inbox: at('inbox-of-nobody') };
+test("messages keep their order when the clock goes back, and a dead runner's message is not overwritten", () => {
+  const place = { inbox: at('inbox-order') };
   putMessage(place, 'first', 5000);
-  // Taken, and the runner dies before the agent has it.
+  // The runner accepts the message and dies before it delivers it.
   expect(takeMessage(place)?.text).toBe('first');
   putMessage(place, 'second', 5000);
   putMessage(place, 'third', 2000);
   putMessage(place, 'fourth', 6000);
-  const taken = takeMessage(place);
-  expect(taken?.text).toBe('first\n\nsecond\n\nthird\n\nfourth');
-  taken?.drop();
+  const message = takeMessage(place);
+  expect(message?.text).toBe('first\n\nsecond\n\nthird\n\nfourth');
+  message?.drop();
   expect(list(place.inbox)).toEqual([]);
 });
 
-test('checks have the time that they were given, also when the clock goes forwards', async () => {
+test('a clock that jumps forward does not shorten the time of checks', async () => {
   await work('checked', 'write: checked.txt 1');
   const config = '../../.config/ags/config.yaml';
   const before = ground.machine.read(config);
@@ -127,17 +127,17 @@ test('checks have the time that they were given, also when the clock goes forwar
   expect(code, stdout + stderr).toBe(0);
 });
 
-test('checks whose end cannot be written down do not count as running', async () => {
+test('checks whose end cannot be written do not count as running', async () => {
   await work('unwritten', 'write: unwritten.txt 1');
   const checking = ground.start('check', 'unwritten', '--run', 'echo begun; sleep 3');
   await once(checking.child.stdout as Readable, 'data');
-  // Where the next record would be written.
+  // A directory blocks the path of the next record.
   mkdirSync(at(`tasks/unwritten/checks.json.${checking.child.pid}.tmp`));
   expect((await checking.ended).code).not.toBe(0);
   expect(list(at('tasks/unwritten'))).not.toContain('checks.json');
 });
 
-test('an agent that was killed before it had said anything is told its goal again', async () => {
+test('an agent that was killed before its first output receives its goal again', async () => {
   await work('forgot', 'append: log.txt goal');
   cutOff('forgot', 'session');
   expect((await ground.ags('send', 'forgot', 'append: log.txt more')).code).toBe(0);
@@ -145,36 +145,31 @@ test('an agent that was killed before it had said anything is told its goal agai
   expect(ground.machine.git('show', 'ags/forgot:log.txt')).toBe('goal\ngoal\nmore\n');
 });
 
-test.runIf(CAN_FILL)(
-  'work that could not be brought out on a full disk is kept, and comes out once there is room',
-  async () => {
-    await work('full', 'say: nothing to do');
-    const running = ground.start('send', 'full', 'write: full.txt 1 // commit: Full // wait: 1');
-    while (
-      !eventsOf(ground.stateDir, 'full').some(({ type, outcome }) => type === 'tool.finished' && outcome === 'done')
-    )
-      await sleep(20);
-    await sleep(300);
-    ground.fillDisk();
-    await running.ended;
-    await ended();
-    ground.freeDisk();
-    expect((await ground.ags('cleanup', '--yes')).code).toBe(0);
-    expect(await ground.ags('diff', 'full', '--name-only')).toMatchObject({ code: 0, stdout: 'full.txt\n' });
-    expect(damageOf('full')).toEqual([]);
-  },
-);
+test.runIf(CAN_FILL)('work that a full disk blocked is kept and reaches the branch once there is space', async () => {
+  await work('full', 'say: nothing to do');
+  const running = ground.start('send', 'full', 'write: full.txt 1 // commit: Full // wait: 1');
+  while (!eventsOf(ground.stateDir, 'full').some(({ type, outcome }) => type === 'tool.finished' && outcome === 'done'))
+    await sleep(20);
+  await sleep(300);
+  ground.fillDisk();
+  await running.ended;
+  await ended();
+  ground.freeDisk();
+  expect((await ground.ags('cleanup', '--yes')).code).toBe(0);
+  expect(await ground.ags('diff', 'full', '--name-only')).toMatchObject({ code: 0, stdout: 'full.txt\n' });
+  expect(damageOf('full')).toEqual([]);
+});
 
-test('the branch of a task that was cut off before it knew of it goes with the task', async () => {
+test('removing a task that was killed before it recorded its branch also removes the branch', async () => {
   await work('unknown', 'write: unknown.txt 1');
   cutOff('unknown', 'result');
   expect((await ground.ags('rm', '--yes', 'unknown')).code).toBe(0);
   expect(ground.machine.git('for-each-ref', 'refs/heads/ags/unknown')).toBe('');
 });
 
-test('a task whose restart is cut off is still there, and can be begun again', async () => {
+test('a task whose restart was killed still exists and can be restarted', async () => {
   await work('anew', 'write: anew.txt 1');
-  // It gets no further than this.
+  // A directory blocks the restart here.
   mkdirSync(at('tasks/anew/earlier/1/staging.git/in-the-way'), { recursive: true });
   giveTo(at('tasks/anew/earlier'), ground.machine.uid);
   expect((await ground.ags('restart', 'anew')).code).not.toBe(0);
@@ -187,7 +182,7 @@ test('a task whose restart is cut off is still there, and can be begun again', a
 });
 
 test.runIf(CAN_FILL)(
-  'a full disk is said in a sentence by a start, checks, a merge, a restart and a message, and is no bug',
+  'start, check, merge, restart and send report a full disk in one sentence, not as a bug',
   async () => {
     await work('said', 'write: said.txt 1');
     ground.fillDisk();
@@ -206,7 +201,7 @@ test.runIf(CAN_FILL)(
   },
 );
 
-test.runIf(CAN_FILL)('a disk that is full when a service is ready ends no ags without a word', async () => {
+test.runIf(CAN_FILL)('a disk that fills up when a service is ready ends no command silently', async () => {
   const config = '../../.config/ags/config.yaml';
   const before = ground.machine.read(config);
   const service = `{run: 'echo up; exec sleep 60', ports: [7777], ready: {command: 'sleep 0.5'}}`;
@@ -216,7 +211,7 @@ test.runIf(CAN_FILL)('a disk that is full when a service is ready ends no ags wi
     list(at('tasks')).some((name) => (readIfThere(at('tasks', name, 'services/tasks/slow/service.log')) ?? '') !== '');
   while (!isUp() && !running.isOver()) await sleep(5);
   expect(running.isOver()).toBe(false);
-  // Again and again: who is ended for it gives room back.
+  // Repeats: a process that ends for lack of space frees some.
   for (; !running.isOver(); await sleep(20)) ground.fillDisk();
   const { stderr } = await running.ended;
   ground.freeDisk();
@@ -225,7 +220,7 @@ test.runIf(CAN_FILL)('a disk that is full when a service is ready ends no ags wi
   expect(stderr).not.toMatch(/bug in ags|^node:/m);
 });
 
-test('a full disk is said in a sentence also where tidying up meets it once more', async () => {
+test('a full disk is reported in one sentence even if the clean-up fails for it too', async () => {
   const refuse = (): never => {
     throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   };
@@ -237,12 +232,12 @@ test('a full disk is said in a sentence also where tidying up meets it once more
   await expect(told).rejects.toMatchObject({ code: 'disk.full' });
 });
 
-test.runIf(CAN_FILL)('a task in which something is still mounted goes, and the rest of it later', async () => {
+test.runIf(CAN_FILL)('removing a task with an active mount succeeds, and clean-up removes the rest later', async () => {
   await work('mounted', 'write: mounted.txt 1');
   const inside = ground.machine.stateDir;
   ground.sh(`mount -t tmpfs tmpfs ${inside}/tasks/mounted/run/merged`);
   expect(await ground.ags('rm', '--yes', 'mounted')).toMatchObject({ code: 0 });
-  // It says what it could not remove.
+  // Clean-up reports what it could not remove.
   const cleaned = await ground.ags('cleanup', '--yes');
   expect({ code: cleaned.code, said: cleaned.stdout + cleaned.stderr }).toEqual({
     code: 1,
@@ -255,7 +250,7 @@ test.runIf(CAN_FILL)('a task in which something is still mounted goes, and the r
   expect(list(at('tasks')).filter((name) => name.includes('mounted'))).toEqual([]);
 });
 
-test('what checks and services print is shown on a full disk too, and no reason to crash', () => {
+test('output of checks and services is shown on a full disk without a crash', () => {
   const shown: string[] = [];
   using printed = openOutput('/dev/full', (text) => shown.push(text));
   printed.text('one\n');
@@ -264,12 +259,12 @@ test('what checks and services print is shown on a full disk too, and no reason 
   expect([shown.join(''), printed.tail()]).toEqual(['one\ntwo\n', ['one', 'two']]);
 });
 
-test('a git that is killed from outside is no bug', async () => {
+test('a killed git is not reported as a bug', async () => {
   const done = stagingGit('/nonexistent', ['-c', 'alias.gone=!kill -9 $PPID', 'gone']);
   await expect(done).rejects.toMatchObject({ code: 'program.killed' });
 });
 
-test('a git that is killed while it takes in files is no bug either', async () => {
+test('a git that is killed during a checkout is not reported as a bug', async () => {
   const staging = join(ground.machine.root, 'taking.git');
   await stagingGit('/', ['init', '--quiet', '--bare', staging]);
   const importers = (): number[] =>
@@ -286,7 +281,7 @@ test('a git that is killed while it takes in files is no bug either', async () =
   await expect(writeHostTree(staging, files())).rejects.toMatchObject({ code: 'program.killed' });
 });
 
-test('what a git that is killed, or fails, would have said about a branch is not taken for no', async () => {
+test('a git that is killed or fails while it looks for a branch does not count as a missing branch', async () => {
   const gitDir = join(ground.machine.project, '.git');
   expect(await readRef(gitDir, 'refs/heads/main')).toMatch(/^[0-9a-f]{40}$/);
   expect(await readRef(gitDir, 'refs/heads/none')).toBe(null);
@@ -296,7 +291,7 @@ test('what a git that is killed, or fails, would have said about a branch is not
   await expect(readRef(ground.machine.home, 'refs/heads/main')).rejects.toThrow('git for-each-ref failed');
 });
 
-test.runIf(CAN_FILL)('half a line on a full disk does not stand before the next event', () => {
+test.runIf(CAN_FILL)('an unfinished line on a full disk does not corrupt the next event', () => {
   const file = at('events.jsonl');
   using events = openEvents(file, 't', () => new Date());
   events.append({ type: 'agent.said', text: 'before' });

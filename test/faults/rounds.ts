@@ -1,5 +1,5 @@
-// test/faults/rounds.ts: round after round: something real is under way, one thing goes wrong at a chosen moment, and then everything is
-// looked at: what was promised, what is left, and whether the next command works.
+// test/faults/rounds.ts: plays rounds: starts an act, strikes with one fault at a chosen moment, then verifies promises, leftovers and the
+// next command.
 import { lutimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,10 +14,9 @@ export interface Told {
   readonly round: number;
   readonly act: string;
   readonly fault: string;
-  /** When it struck, in milliseconds after the act began. */
+  /** Milliseconds from the start of the act to the fault. */
   readonly atMs: number;
   readonly met: boolean;
-  /** Empty, if all is well. */
   readonly wrong: readonly string[];
 }
 
@@ -26,7 +25,7 @@ export function createLedger(ground: Ground): Ledger {
   return { begin, seen: new Map(), messages: [], moves: [], precious: new Set(), wentOn: new Set() };
 }
 
-/** How long an act takes, as far as is known: a moment is a share of it. */
+/** Measured durations of acts; a fault's moment is a share of one. */
 const usualMs = new Map<string, number>();
 
 export async function playRound(
@@ -55,7 +54,7 @@ export async function playRound(
   return { round, act: act.name, fault: fault.name, atMs: Math.round(atMs), met, wrong };
 }
 
-/** The command, and the runner that it may have left at work. */
+/** Waits for the command and the runner that it may have started. */
 async function untilOver(ground: Ground, begun: Begun): Promise<{ wrong: string[]; tookMs: number }> {
   const startedMs = performance.now();
   const end = (wrong: string[]) => ({ wrong, tookMs: performance.now() - startedMs });
@@ -68,7 +67,7 @@ async function untilOver(ground: Ground, begun: Begun): Promise<{ wrong: string[
   return end([`it has not ended after a minute: ${left.join('; ')}`]);
 }
 
-/** The next commands work, and bring whatever was cut off into order. */
+/** Runs the next commands, which must work and recover interrupted work. */
 async function settle(ground: Ground, ledger: Ledger, begun: Begun): Promise<string[]> {
   const wrong: string[] = [];
   const result = await begun.running.ended;
@@ -82,9 +81,9 @@ async function settle(ground: Ground, ledger: Ledger, begun: Begun): Promise<str
     if (diff.code !== 0 && hasBegun(ground, task)) wrong.push(`ags diff ${task}: ${diff.stderr}`);
   }
   if (begun.applied !== undefined) {
-    // Applied in whole, it has nothing more to give.
+    // A completely applied task has nothing left to merge.
     if (task !== null) ledger.precious.delete(task);
-    // What was cut off while files were written is put right by the next command that has to do with the task.
+    // The next command for the task recovers interrupted file writes.
     const cleaned = await ground.ags('cleanup', '--yes');
     if (cleaned.code !== 0) wrong.push(`ags cleanup: ${cleaned.stderr}`);
   }
@@ -95,7 +94,7 @@ async function settle(ground: Ground, ledger: Ledger, begun: Begun): Promise<str
   return wrong;
 }
 
-/** Whatever became of a task, it can go on, be begun anew, or be thrown away. */
+/** Continues, restarts or removes the task. */
 async function goOn({ ground, ledger, name }: Round, { task, passing }: Begun, dice: Dice): Promise<string[]> {
   if (task === null || !taskNames(ground.stateDir).includes(task)) return [];
   const wrong: string[] = [];
@@ -110,7 +109,7 @@ async function goOn({ ground, ledger, name }: Round, { task, passing }: Begun, d
     } else if (!sent.stderr.includes('never started')) wrong.push(`ags send ${task}: ${sent.stderr}`);
     wrong.push(...findDamage(ground, ledger));
   }
-  // Those that failed for good, and more than are needed, go.
+  // Removes tasks that failed for good, and surplus ones.
   const others = taskNames(ground.stateDir).filter(
     (one) => !['ready', 'merged'].includes(stateOf(ground, one) ?? '') || (passing === true && one === task),
   );
@@ -134,7 +133,7 @@ async function clearAway(ground: Ground, ledger: Ledger, tag: string): Promise<s
   await clean();
   let left = await findLeft(ground, tag);
   if (left.length > 0) {
-    // What is younger than a minute may be in the making, as far as ags knows.
+    // ags keeps files younger than a minute, because another process may still write them.
     makeOld(ground);
     await clean();
     left = await findLeft(ground, tag);
@@ -150,7 +149,7 @@ function makeOld({ stateDir, machine }: Ground): void {
         lutimesSync(join(dir, name), old, old);
         if (depth > 0) visit(join(dir, name), depth - 1);
       } catch {
-        // A file, or gone.
+        // A file, or removed meanwhile.
       }
     }
   };

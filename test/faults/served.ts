@@ -1,5 +1,5 @@
-// test/faults/served.ts: the gateway as a program, with a door that leads to it, and somebody who goes through both all the time. Whatever
-// happens to either, or to where they lead, it ends only if it is killed, the next starts at the same place, and its log is whole.
+// test/faults/served.ts: the gateway as a program, a listener that leads to it, and a client that keeps using both. Invariant: each ends only
+// if killed, restarts at the same address, and keeps its log intact.
 import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
   );
   giveTo(dir, ground.machine.uid);
   const socket = at('gw.sock');
-  // On the disk that may be full.
+  // On the disk that may fill up.
   const logs = join(ground.machine.stateDir, 'network');
   const log = `${name}.jsonl`;
   const files = ['--rules', at('list.txt'), '--config', at('gateway.yaml'), '--log', join(logs, log)];
@@ -73,7 +73,7 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
   };
 }
 
-/** A port that nobody has just now, and none that is given to whoever asks for any. */
+/** A free port outside the range that the kernel hands out. */
 async function freePort(): Promise<number> {
   const port = randomInt(10_000, 30_000);
   const server = createServer().listen(port, '127.0.0.1');
@@ -87,7 +87,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** True: all of a long answer has come. */
+/** True: the whole long answer arrived. */
 function ask(way: string | number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const client = typeof way === 'string' ? connect(way) : connect(way, '127.0.0.1');
@@ -110,7 +110,7 @@ function ask(way: string | number, host: string): Promise<boolean> {
   });
 }
 
-/** Each line has a number and fits the one before it; half a line at the very end is none yet. */
+/** Every line has the next number and hash; an unfinished last line does not count. */
 export function logDamage(file: string): string[] {
   const lines = (readIfThere(file) ?? '').split('\n').slice(0, -1);
   let before = '';

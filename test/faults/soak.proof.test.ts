@@ -1,4 +1,4 @@
-// test/faults/soak.proof.test.ts: the soak in short: a few tasks side by side, none goes wrong, nothing is left; and growth is told from noise.
+// test/faults/soak.proof.test.ts: a short soak: parallel tasks succeed and leave nothing behind; and growth is distinguished from noise.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { createDice } from './dice.ts';
 const growth = untyped as (samples: { at: number; value: number }[]) => number;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-test('tasks side by side leave nothing, and nothing grows', () => {
+test('parallel tasks leave nothing behind, and no resource grows', () => {
   const args = ['scripts/soak.mjs', '--minutes', '0.05', '--parallel', '2', '--dry'];
   const done = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
   expect(done.status, done.stdout + done.stderr).toBe(0);
@@ -21,7 +21,7 @@ test('tasks side by side leave nothing, and nothing grows', () => {
 const series = (value: (i: number) => number): { at: number; value: number }[] =>
   Array.from({ length: 60 }, (_, i) => ({ at: i * 1000, value: value(i) }));
 
-test('what grows is told from what only moves, however far', () => {
+test('a growing resource is distinguished from a fluctuating one', () => {
   const dice = createDice('noise');
   const noise = (): number => dice.share() * 40;
   expect(Math.abs(growth(series(() => 100 + noise())))).toBeLessThan(15);

@@ -1,5 +1,4 @@
-// test/faults/watched.ts: an agent at work, a server, and somebody who listens: through a server that is killed and started again they
-// hear each event once, in order.
+// test/faults/watched.ts: a client that follows an agent's events through a killed and restarted server receives each event once, in order.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
@@ -40,7 +39,7 @@ export async function watchTask(ground: Ground, task: string, args: readonly str
   };
 }
 
-/** Until the connection is lost, or nobody wants to hear any more. */
+/** Listens until the connection is lost or `over()` holds. */
 async function listen(ground: Ground, link: string, task: string, heard: number[], over: () => boolean): Promise<void> {
   const key = readIfThere(join(ground.stateDir, 'server/key'))?.trim() ?? '';
   const socket = new WebSocket(`ws://127.0.0.1:${new URL(link).port}/api/live`, {
@@ -53,7 +52,7 @@ async function listen(ground: Ground, link: string, task: string, heard: number[
   socket.on('message', (data: Buffer) => {
     const message = JSON.parse(String(data)) as { type: string; seq?: number };
     if (message.type === 'event') heard.push(message.seq ?? 0);
-    // It has not seen the task yet.
+    // The server does not know the task yet.
     if (message.type === 'reset') setTimeout(() => socket.readyState === WebSocket.OPEN && subscribe(), 100);
   });
   const leave = setInterval(() => over() && socket.close(), 50);

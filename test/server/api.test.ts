@@ -1,4 +1,4 @@
-// test/server/api.test.ts: everything that can be done with tasks, over HTTP, as scripts and the page do it; the command line sees the same.
+// test/server/api.test.ts: the whole task lifecycle over HTTP, as scripts and the page use it; the command line shows the same.
 // needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => machine[Symbol.dispose]());
 
-test('goals are started side by side, watched, told something, stopped, begun anew, forked and thrown away', async () => {
+test('a script starts goals in parallel, watches, messages, stops, restarts, forks and removes tasks', async () => {
   const { tasks } = await ags.startTasks({
     project: machine.projectId,
     goals: [{ text: 'say: hello // write: a.txt one', name: 'first' }],
@@ -63,7 +63,7 @@ test('goals are started side by side, watched, told something, stopped, begun an
   expect(forked).toEqual({ tasks: ['more'] });
   await machine.until('more', ['ready']);
   expect(machine.git('show', 'ags/more:b.txt')).toBe('two\nthree\n');
-  // What it began with is part of what it would bring.
+  // The changes of a fork include those of the original task.
   const { id: shown, files } = await ags.changes('more');
   expect(files.map(({ path }) => path)).toEqual(['a.txt', 'b.txt']);
   await ags.merge('more', { changes: shown, files: files.map(({ n }) => ({ n })) });
@@ -79,7 +79,7 @@ test('goals are started side by side, watched, told something, stopped, begun an
   expect((await ags.tasks()).tasks).toEqual([]);
 });
 
-test('killing a server touches no run; the next one shows it as it is, knows the browser, and two can serve at once', async () => {
+test('killing a server stops no run; the next server shows the run and accepts the session, and two servers can run at once', async () => {
   const cookie = await enter(machine.server);
   const dying = await machine.serve();
   await dying.call('POST', '/api/tasks', {
@@ -125,7 +125,7 @@ test('a terminal is a shell in the sandbox that survives its tab', async () => {
   await expect(ags.task('shell')).rejects.toMatchObject({ status: 404, code: 'task.not-found' });
 });
 
-test('a network rule reaches a run that asks, and what it tried is listed', async () => {
+test('a new network rule reaches a waiting run, and the requests are listed', async () => {
   await ags.startTasks({
     project: machine.projectId,
     goals: [{ text: 'fetch: https://blocked.invalid/ // say: tried // wait: 600', name: 'net' }],
@@ -163,7 +163,7 @@ test('a network rule reaches a run that asks, and what it tried is listed', asyn
   await ags.removeTask('net', { force: true });
 });
 
-test('a repository is cloned with progress and becomes a project; a failed one says why', async () => {
+test('a cloned repository reports progress and becomes a project; a failed clone reports why', async () => {
   const listener = await listen(machine.server);
   listener.subscribe('projects', null);
   const cloning = await ags.addProject({ url: `file://${machine.project}` });
@@ -186,7 +186,7 @@ test('a repository is cloned with progress and becomes a project; a failed one s
   listener.socket.terminate();
 });
 
-test('a task can be started in a project that was cloned', async () => {
+test('a task can start in a cloned project', async () => {
   const { id } = await ags.addProject({ url: `file://${machine.project}` });
   const listener = await listen(machine.server);
   listener.subscribe('projects', 0);
@@ -197,7 +197,7 @@ test('a task can be started in a project that was cloned', async () => {
   listener.socket.terminate();
 });
 
-test('every answer is what the document says', async () => {
+test('every response matches the documented schema', async () => {
   await machine.runDemo('doc', 'write: a.txt x');
   const { id } = await ags.changes('doc');
   const strict: [string, { parse(value: unknown): unknown }][] = [
@@ -226,7 +226,7 @@ test('every answer is what the document says', async () => {
   await ags.removeTask('doc');
 });
 
-test('what nobody needs is listed and removed; changes that nobody has decided about stay', async () => {
+test('clean-up lists and removes unneeded data and keeps unreviewed changes', async () => {
   await machine.runDemo('keep', 'write: a.txt x');
   await machine.runDemo('nothing', 'say: I changed nothing');
   const storage = await ags.storage();
@@ -241,7 +241,7 @@ test('what nobody needs is listed and removed; changes that nobody has decided a
   expect((await ags.tasks()).tasks.map(({ id }) => id)).toEqual(['keep']);
 });
 
-test('"ags web" finds the server that runs and gets a link that works', async () => {
+test('"ags web" finds the running server and gets a working link', async () => {
   const found = await machine.ags(['web', '--print', '--port', String(machine.server.port)]);
   expect(found.stdout).toMatch(/^http:\/\/ags-[0-9a-f]{20}\.localhost:\d+\/enter\?token=[\w-]+\n$/);
   const { pathname, search, host } = new URL(found.stdout.trim());

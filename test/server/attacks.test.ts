@@ -1,4 +1,4 @@
-// test/server/attacks.test.ts: other pages, other names, other users, the agents themselves: none of them gets in.
+// test/server/attacks.test.ts: other pages, foreign host names, other users and agents get no access.
 // uses: sandbox, curl
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -36,13 +36,13 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const GOAL = (): string =>
   JSON.stringify({ project: machine.projectId, goals: [{ text: 'say: owned', name: 'owned' }], agents: ['demo'] });
 
-test('a browser with its session can read and act: what follows is refused for its own reason', async () => {
+test('a browser with a session can read and act (control: later refusals have their own reason)', async () => {
   expect((await raw('GET', '/api/tasks', { cookie })).status).toBe(200);
   const sent = await raw('POST', '/api/tasks/victim/stop', { cookie, origin: own, ...JSON_TYPE }, '{}');
   expect(sent.json).toEqual({ stopping: false });
 });
 
-describe('A127: another page of the same browser', () => {
+describe('A127: another page in the same browser', () => {
   test.each([
     ['of another site', () => ({ cookie, origin: 'https://evil.example', ...JSON_TYPE })],
     ['of another port of this machine', () => ({ cookie, origin: 'http://127.0.0.1:9999', ...JSON_TYPE })],
@@ -61,7 +61,7 @@ describe('A127: another page of the same browser', () => {
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''])(
-    'a form or a plain text (%s) is no request, even from our own page',
+    'a form or plain-text request (%s) is refused, even from our own page',
     async (type) => {
       const headers = { cookie, origin: own, ...(type === '' ? {} : { 'content-type': type }) };
       expect(codeOf(await raw('POST', '/api/tasks', headers, GOAL()))).toEqual([415, 'request.type']);
@@ -80,16 +80,16 @@ describe('A127: another page of the same browser', () => {
     ours.socket.terminate();
   });
 
-  test('no answer invites other pages', async () => {
+  test('no response allows other origins', async () => {
     const asked = await raw('OPTIONS', '/api/tasks', { cookie, origin: own, 'access-control-request-method': 'POST' });
     for (const { headers } of [asked, await raw('GET', '/api/tasks', { cookie, origin: own })])
       expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
   });
 });
 
-describe('A129: a name of somebody else that leads here', () => {
+describe('A129: a foreign host name that resolves to this machine', () => {
   test.each(['rebind.evil.example', 'rebind.evil.example:80', '127.0.0.1', '127.0.0.1:1', 'localhost.evil.example'])(
-    'Host: %s is not answered, with or without a session',
+    'Host: %s gets no response, with or without a session',
     async (host) => {
       const { port } = machine.server;
       const name = host.includes(':') ? host : `${host}:${host === '127.0.0.1' ? 1 : port}`;
@@ -102,15 +102,15 @@ describe('A129: a name of somebody else that leads here', () => {
     },
   );
 
-  test('our own names are', async () => {
+  test('our own host names get a response', async () => {
     const { hostname } = new URL(machine.server.link);
     for (const name of [hostname, '127.0.0.1', 'localhost', '[::1]'])
       expect((await raw('GET', '/api/tasks', { host: `${name}:${machine.server.port}`, cookie })).status).toBe(200);
   });
 });
 
-describe('A130: the way in', () => {
-  test('nothing is told without a session or the key', async () => {
+describe('A130: sign-in', () => {
+  test('requests without a session or the key learn nothing', async () => {
     for (const [method, path] of [
       ['GET', '/api/tasks'],
       ['GET', '/api/about'],
@@ -147,11 +147,11 @@ describe('A130: the way in', () => {
     ]);
     expect(entered.headers['set-cookie']?.[0]).toMatch(/^ags=[\w-]{43}; HttpOnly; SameSite=Strict; Path=\/; /);
     expect((await raw('GET', path, { host })).status).toBe(403);
-    // A browser cannot make links for others.
+    // A browser session cannot create links.
     expect((await raw('POST', '/api/entries', { cookie, origin: own })).status).toBe(404);
   });
 
-  test('no session is given under a name that what an agent publishes has too', async () => {
+  test('no session is issued under a host name that published ports share', async () => {
     const made = await raw('POST', '/api/entries', { authorization: `Bearer ${machine.server.key}` });
     const { path } = made.json as { path: string };
     for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
@@ -166,13 +166,13 @@ describe('A130: the way in', () => {
     const entered = await raw('GET', path, { host });
     expect(entered.headers['set-cookie']?.[0]).toMatch(/^ags=/);
     expect(entered.headers['set-cookie']?.[0]).not.toMatch(/domain/i);
-    // The name is for those who have a good link: it keeps the session from other ports.
+    // Only valid links reveal the host name, which keeps the session from other ports.
     expect(host).toMatch(/^ags-[0-9a-f]{20}\.localhost:/);
     const used = await raw('GET', path, { host: `localhost:${machine.server.port}` });
     expect([used.status, JSON.stringify([used.headers, used.text])]).toEqual([403, expect.not.stringContaining(host)]);
   });
 
-  test('files are for their owner alone, and of sessions there are hashes', () => {
+  test('secret files are readable by their owner only, and sessions are stored as hashes', () => {
     const directory = join(machine.stateDir, 'server');
     const mode = (name: string): string => (statSync(join(directory, name)).mode & 0o777).toString(8);
     expect([mode('.'), mode('key'), mode('sessions.json'), mode('projects.json')]).toEqual([
@@ -186,7 +186,7 @@ describe('A130: the way in', () => {
     expect(kept).not.toContain(new URL(machine.server.link).searchParams.get('token'));
   });
 
-  test('a program that listens in our place gets no key', async () => {
+  test('a program that listens in place of the server receives no key', async () => {
     const seen: string[] = [];
     const { createServer } = await import('node:http');
     const thief = createServer((request, response) => {
@@ -202,7 +202,7 @@ describe('A130: the way in', () => {
   });
 });
 
-test('A131: no answer can be framed, sniffed or made to run a script that is not a file of ours', async () => {
+test('A131: no response can be framed, sniffed or made to run a script other than our files', async () => {
   const answers = [
     await raw('GET', '/', { cookie }),
     await raw('GET', '/', {}),
@@ -218,7 +218,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
     expect(policy).toContain("default-src 'none'");
     for (const part of ["frame-ancestors 'none'", "form-action 'none'", "base-uri 'none'"])
       expect(policy).toContain(part);
-    // A page of words alone has no script, and one style, which is named by its hash.
+    // The text-only page has no script and one style, allowed by its hash.
     const of = (what: string): string => new RegExp(`${what}-src ([^;]*)`).exec(policy)?.[1] ?? "'none'";
     expect(of('script')).toMatch(/^'none'$|^'self'( 'wasm-unsafe-eval')?$/);
     expect(of('style')).toMatch(/^'self'$|^'sha256-[\w+/]{43}='$/);
@@ -232,7 +232,7 @@ test('A131: no answer can be framed, sniffed or made to run a script that is not
   expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 401, 403, 403, 200, 421]);
 });
 
-test('A125: what an agent wrote is data in JSON, with a type that no browser renders', async () => {
+test('A125: agent output is JSON data with a type that no browser renders', async () => {
   const evil = '<img src=x onerror=alert(1)>\u202e\u001b]52;c;eA==\u0007';
   const task = paperTask(machine, 'hostile', { live: false, goal: evil });
   task.events.append({ type: 'agent.said', text: evil });
@@ -249,8 +249,8 @@ test('A125: what an agent wrote is data in JSON, with a type that no browser ren
   expect(text).not.toContain('<script>');
 });
 
-describe('A133: who can reach it', () => {
-  test('it listens on loopback alone, and elsewhere with TLS only', async () => {
+describe('A133: reachability', () => {
+  test('the server listens on loopback only, and on other addresses only with TLS', async () => {
     const others = Object.values(networkInterfaces())
       .flatMap((list) => list ?? [])
       .filter(({ internal, family }) => !internal && family === 'IPv4')
@@ -270,7 +270,7 @@ describe('A133: who can reach it', () => {
   });
 
   test.runIf(HAS_SANDBOX && existsSync('/usr/bin/curl'))(
-    'a sandbox cannot reach it, neither directly nor through its gateway, whatever rules it has',
+    'a sandbox cannot reach the server, directly or through its gateway, under any rules',
     async () => {
       const { port } = machine.server;
       const script = `curl -s -m 5 -o /dev/null -w '%{http_code}\\n' --noproxy '*' http://127.0.0.1:${port}/api/proof; curl -s -m 5 -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:${port}/api/proof; curl -s -m 5 -o /dev/null -w '%{http_code}\\n' http://localhost:${port}/; true`;
@@ -297,7 +297,7 @@ describe('A133: who can reach it', () => {
   );
 });
 
-describe('odd requests', () => {
+describe('malformed requests', () => {
   test.each([
     '/assets/../../package.json',
     '/assets/%2e%2e/%2e%2e/package.json',
@@ -313,12 +313,12 @@ describe('odd requests', () => {
     '/api/projects/..%2f..%2fetc/branches',
   ])('%s leads nowhere', async (path) => {
     const { status, text } = await raw('GET', path, { cookie });
-    // Whatever is no file is the page itself, which knows no such address.
+    // Other paths return the page itself, which shows an unknown address.
     if (path.startsWith('/api/') || path.startsWith('/assets/')) expect([400, 404]).toContain(status);
     expect(text).not.toContain('"devDependencies"');
   });
 
-  test('a body that is too large, no JSON, or of the wrong shape is refused', async () => {
+  test('a body that is too large, not JSON, or of the wrong shape is refused', async () => {
     const headers = { cookie, origin: own, ...JSON_TYPE };
     expect((await raw('POST', '/api/tasks/victim/send', headers, '{"text":')).status).toBe(400);
     expect((await raw('POST', '/api/tasks/victim/send', headers, '{"text":1}')).status).toBe(400);
@@ -354,7 +354,7 @@ describe('odd requests', () => {
     expect([400, 404]).toContain(status);
   });
 
-  test('a socket that says something else than it may is closed', async () => {
+  test('a socket that sends an invalid message is closed', async () => {
     const listener = await listen(machine.server, { cookie, origin: own });
     listener.socket.send('{"do":"shell"}');
     expect(await listener.closed).toBe('not understood');

@@ -1,4 +1,4 @@
-// test/server/besides.test.ts: files of two tasks as one commit: checked as one, merged as one, undone as one.
+// test/server/besides.test.ts: files of two tasks are checked, merged and undone as one commit.
 // needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiError } from '../../src/protocol/api/api.ts';
@@ -37,7 +37,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   const given = (): ServerMachine => machines.get(caller) as ServerMachine;
   const merge = <T>(body: object) => given().server.call<T>('POST', '/api/tasks/one/merge', body);
 
-  test('what is named wrongly is refused, and nothing is merged', async () => {
+  test('a selection with wrong names or ids is refused, and nothing is merged', async () => {
     const machine = given();
     const one = await chosen(machine, 'one', 'one.txt');
     const two = await chosen(machine, 'two', 'two.txt');
@@ -53,7 +53,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     );
     const both = { ...one, besides: { ...two, task: 'two' } };
     expect((await merge<ApiError>({ ...both, keepCommits: true })).json.error.code).toBe('usage.invalid');
-    // Both changed it, in other ways: known before anything is done.
+    // Both tasks changed the file differently; the server reports it before the merge.
     const shared = { ...(await chosen(machine, 'two', 'shared.txt')), task: 'two' };
     const conflict = await merge<Merged>({
       ...(await chosen(machine, 'one', 'shared.txt')),
@@ -64,7 +64,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('log', '--format=%s').trim()).toBe('first');
   });
 
-  test('they are checked as one tree, become one commit, and are undone together', async () => {
+  test('a selection from two tasks is checked as one tree, becomes one commit, and is undone together', async () => {
     const machine = given();
     const { server } = machine;
     const one = await chosen(machine, 'one', 'one.txt');
@@ -80,7 +80,7 @@ describe.each(CALLERS)('as %s', (caller) => {
       await expect.poll(read, { timeout: 60_000 }).not.toBe('running');
       return read();
     };
-    // What passes together counts for nothing else.
+    // The result for both does not count for one alone.
     expect(await checks(both)).toBe('passed');
     expect([(await trial(both)).needsChecks, (await trial(one)).needsChecks]).toEqual([false, true]);
 
@@ -99,7 +99,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     ]);
   });
 
-  test('two who name the same tasks in other orders do not wait for each other', async () => {
+  test('two requests that name the same tasks in different orders do not deadlock', async () => {
     const machine = given();
     const one = await chosen(machine, 'one', 'one.txt');
     const two = await chosen(machine, 'two', 'two.txt');

@@ -1,4 +1,4 @@
-// test/server/changes.test.ts: what a task changed is shown under an id, and taken by the numbers of files and hunks, never anything else.
+// test/server/changes.test.ts: a task's changes have an id, and files and hunks are selected by number only.
 // needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api/review.ts';
@@ -33,7 +33,7 @@ const file = (changes: ApiChanges, path: string): ApiFile => {
 };
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('files come with lanes, lines and hunks, and merging some of them takes exactly these', async () => {
+  test('files have lanes, lines and hunks, and a merge takes exactly the selected ones', async () => {
     const { machine, changes } = await withTask(caller, 'work');
     const { server } = machine;
     expect(
@@ -60,7 +60,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(text.before).toBe(FILES['src/long.txt']);
     expect(text.patch).toContain('diff --git a/src/long.txt b/src/long.txt\nindex ');
     expect(text.patch).toContain('\n-line 2\n+SECOND\n');
-    // A number is digits, whatever else JavaScript takes for one.
+    // A number consists of digits only; JavaScript accepts more.
     for (const n of ['4', '1e0', '0x1', '1000000']) expect((await server.call('GET', `${at}/${n}`)).status).toBe(404);
 
     const body = { changes: changes.id, files: [{ n: 2 }, { n: 3, hunks: [1] }] };
@@ -79,7 +79,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt']);
   });
 
-  test('a decision about changes that are not there any more is refused, whatever it asks for', async () => {
+  test('a decision about outdated changes is refused, whatever it requests', async () => {
     const { machine, changes } = await withTask(caller, 'stale');
     const { server } = machine;
     const all = changes.files.map(({ n }) => ({ n }));
@@ -99,13 +99,13 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.has('new.txt')).toBe(false);
     const next = (await server.call<ApiChanges>('GET', '/api/tasks/stale/changes')).json;
     expect(next.id).not.toBe(changes.id);
-    // What was looked at can still be read, by the id it had.
+    // The viewed changes stay readable under their id.
     const old = await server.call<ApiFileText>('GET', `/api/tasks/stale/changes/${changes.id}/files/1`);
     expect(old.json.after).toBe('hello\n');
   });
 });
 
-test('hunks are put into files that were edited meanwhile, uncommitted, and what was left out can be taken later', async () => {
+test('hunks are applied, uncommitted, to files that were edited meanwhile; the rest can be merged later', async () => {
   const { machine, changes } = await withTask(ONE, 'hunks');
   const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 20', 'MINE'));
@@ -127,7 +127,7 @@ test('hunks are put into files that were edited meanwhile, uncommitted, and what
   machine.git('checkout', '-q', '.');
 });
 
-test('a conflict is known before anything is pressed, and a new branch can be made for the rest', async () => {
+test('a conflict is reported before the merge, and the rest can go to a new branch', async () => {
   const { machine } = await withTask(ONE, 'clash');
   const { server } = machine;
   machine.write('src/long.txt', FILES['src/long.txt'].replace('line 38', 'my own'));

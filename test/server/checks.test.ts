@@ -1,4 +1,4 @@
-// test/server/checks.test.ts: checks over the API: started on a selection, seen live, stopped, and never left behind by a server that dies.
+// test/server/checks.test.ts: starts, follows and stops checks over the API; a dying server leaves none behind.
 // needs: sandbox
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ async function ended(server: RunningServer): Promise<NonNullable<ApiChecks['last
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('they run on what was chosen; a trial merge knows whether they were about exactly that', async () => {
+  test('checks run on the selection, and a trial merge knows whether they covered exactly that', async () => {
     using machine = await createServerMachine(caller, FILES);
     const { server } = machine;
     const { id, fine, broken } = await withTask(machine);
@@ -71,12 +71,12 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(await ended(server)).toMatchObject({ state: 'passed', tree: (await trial(part)).tree });
     expect([(await trial(all)).checked, (await trial(part)).checked]).toEqual([null, 'passed']);
     expect(unfinished(machine)).toEqual([]);
-    // What was shown has changed since, so it is about nothing that anybody has seen.
+    // The changes differ from those shown, so the checks would cover unseen files.
     const stale = await server.call<ApiError>('POST', CHECKS, { ...part, changes: '0'.repeat(40) });
     expect([stale.status, stale.json.error.code]).toEqual([409, 'project.changed']);
   });
 
-  test('where checks are required the page cannot merge without them either', async () => {
+  test('required checks cannot be skipped by a merge over the API', async () => {
     using machine = await createServerMachine(caller, {
       ...FILES,
       'ags.yaml': `${FILES['ags.yaml']}merge: {check: true}\n`,
@@ -101,7 +101,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.has('fine.txt')).toBe(true);
   });
 
-  test('one at a time; stopping ends them, wherever they were started', async () => {
+  test('one check run at a time; stopping ends it, wherever it started', async () => {
     using machine = await createServerMachine(caller, { ...FILES, 'ags.yaml': '' });
     const { server } = machine;
     const { id, fine } = await withTask(machine);
@@ -129,7 +129,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await server.call('POST', `${CHECKS}/stop`)).json).toEqual({ stopped: false });
   });
 
-  test('a server that is stopped or killed leaves nothing running, and nobody is told that they run', async () => {
+  test('a stopped or killed server leaves no checks running, and no client sees them as running', async () => {
     using machine = await createServerMachine(caller, FILES);
     const { id, fine } = await withTask(machine);
     const wish = { changes: id, files: [{ n: fine }], commands: ['echo begun; sleep 6042'] };

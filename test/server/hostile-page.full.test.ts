@@ -1,5 +1,5 @@
-// test/server/hostile-page.full.test.ts: pages that do not mean well, in the real browser of somebody who has entered: published by an agent,
-// under names that lead to this machine, and under our own name at another port.
+// test/server/hostile-page.full.test.ts: hostile pages in the real browser of a signed-in user: published by an agent, under names that lead
+// to this machine, and under our own name at another port.
 // needs: chromium, sandbox
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +15,7 @@ let context: BrowserContext;
 let page: Page;
 let ours: URL;
 let session: string;
-/** Answers under every name, and writes down what it is sent. */
+/** Answers under every host name and records requests. */
 let thief: { port: number; seen: { host: string; cookie: string }[]; answer: (path: string) => [object, string] };
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ afterAll(async () => {
   machine[Symbol.dispose]();
 });
 
-/** Somebody comes in by a link of their own. */
+/** Signs in with a new link. */
 beforeEach(async () => {
   thief.seen = [];
   context = await browser.newContext();
@@ -56,7 +56,7 @@ afterEach(() => context.close());
 const hasEntered = async (): Promise<number | undefined> => (await page.goto(`${ours.origin}/api/tasks`))?.status();
 const at = (name: string): string => `http://${name}:${thief.port}`;
 
-test('A130: what an agent publishes is not sent the session, wherever it leads the browser, and cannot put another in its place', async () => {
+test("A130: an agent's page does not receive the session, wherever it redirects, and cannot replace it", async () => {
   const names = ['127.0.0.1', 'localhost', 'ags.localhost', 'evil.localhost', '[::ffff:127.0.0.1]'];
   const cookies = [
     'ags=x; Path=/',
@@ -64,7 +64,7 @@ test('A130: what an agent publishes is not sent the session, wherever it leads t
     'ags=x; Path=/api',
     'ags=x; Domain=ags.localhost',
   ];
-  // Each page asks itself for something, which is "same site", and sends the browser on to the next.
+  // Each page requests itself ("same site") and redirects the browser to the next.
   thief.answer = (path) => {
     const next = Number(/^\/(\d+)$/.exec(path)?.[1] ?? -1) + 1;
     const on = next < names.length ? `location = '${at(names[next] ?? '')}/${next}'` : `document.title = 'done'`;
@@ -77,7 +77,7 @@ test('A130: what an agent publishes is not sent the session, wherever it leads t
   expect(await hasEntered()).toBe(200);
 });
 
-/** Everything a page can try, in the browser of somebody who has entered; what came of it. */
+/** Everything a page can try in the browser of a signed-in user, with the results. */
 const TRIES = (to: string, project: string): string => `<body><script type=module>
 const to = ${JSON.stringify(to)};
 const goal = JSON.stringify({ project: ${JSON.stringify(project)}, goals: [{ text: 'say: owned', name: 'owned' }], agents: ['demo'] });
@@ -123,11 +123,11 @@ window.results = results;
 </script>`;
 
 describe.each([
-  // As if it had found the name out: then the browser sends the session along, and the guard alone is left.
+  // As if the page had learned our name: the browser sends the session, and only the guard protects.
   ['our own name at another port', () => ours.hostname],
   ['a name of its own', () => 'evil.localhost'],
 ])('A127, A131: a page under %s', (_, name) => {
-  test('reads nothing, starts nothing, listens to nothing, and frames nothing', async () => {
+  test('reads, starts, hears and frames nothing', async () => {
     thief.answer = () => [{}, TRIES(ours.origin, machine.projectId)];
     const refusals: [string, number][] = [];
     page.on('response', (response) => {
@@ -149,12 +149,12 @@ describe.each([
     });
     expect(refusals.filter(([path, status]) => path.startsWith('/api/') && status < 400)).toEqual([]);
     expect(machine.tasks()).toEqual(['victim']);
-    // A frame that was refused is at no address of ours.
+    // A refused frame has no address of ours.
     expect(page.frames().filter((frame) => frame.url().startsWith(ours.origin))).toEqual([]);
     expect(await hasEntered()).toBe(200);
   });
 
-  test('has no hold on a window of ours that it opens', async () => {
+  test('cannot control a window of ours that it opens', async () => {
     thief.answer = () => [{}, `<button onclick="win = window.open('${ours.origin}/')">open</button>`];
     await page.goto(`${at(name())}/`);
     const [popup] = await Promise.all([context.waitForEvent('page'), page.click('button')]);
@@ -165,7 +165,7 @@ describe.each([
   });
 });
 
-test('A129: a name of somebody else that leads here is told nothing, not even ours', async () => {
+test('A129: a foreign name that leads here learns nothing, including our own name', async () => {
   for (const path of ['/', '/api/tasks', '/enter?token=x', '/api/proof?question=0123456789abcdef0123456789abcdef']) {
     const answer = await page.goto(`http://rebind.test:${machine.server.port}${path}`);
     expect(answer?.status()).toBe(421);
@@ -173,7 +173,7 @@ test('A129: a name of somebody else that leads here is told nothing, not even ou
   }
 });
 
-test('A130: a link leaves neither referrer nor history, and what the page links to is not told where it was', async () => {
+test('A130: a sign-in link leaves no referrer and no history, and linked pages do not learn the address', async () => {
   const { json } = await machine.server.call<{ path: string }>('POST', '/api/entries');
   await page.goto(ours.origin + json.path);
   expect(page.url()).not.toContain('token');

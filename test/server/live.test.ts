@@ -1,5 +1,4 @@
-// test/server/live.test.ts: nothing that happens is lost on the way to whoever listens, however they come, go and come back; and nobody who
-// listens slowly makes the server hold what they have not read.
+// test/server/live.test.ts: listeners receive every event through reconnects and restarts, and a slow listener's buffer is bounded.
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -22,7 +21,7 @@ const seqs = (listener: Listener, topic: string): number[] =>
   listener.messages.flatMap((one) => (one.topic === topic && one.type === 'event' ? [one.seq] : []));
 const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i + 1);
 
-test('events come once and in order: live, after a lost connection, and over a restart of the server', async () => {
+test('events arrive once and in order: live, after a lost connection, and across a server restart', async () => {
   const { events } = paperTask(machine, 'steady');
   const say = (from: number, to: number): void => {
     for (let i = from; i <= to; i++) events.append({ type: 'agent.said', text: `word ${i}` });
@@ -53,7 +52,7 @@ test('events come once and in order: live, after a lost connection, and over a r
   await next.stop();
 });
 
-test('over server-sent events as well, with the last id as the place to go on from', async () => {
+test('server-sent events resume after the last id', async () => {
   const { events } = paperTask(machine, 'stream');
   for (let i = 0; i < 5; i++) events.append({ type: 'agent.said', text: `${i}` });
   await machine.server.call('GET', '/api/tasks');
@@ -70,7 +69,7 @@ test('over server-sent events as well, with the last id as the place to go on fr
   expect(got[0]?.data).toMatchObject({ seq: 4, type: 'agent.said', text: '3' });
 });
 
-test('a row says what an agent does, at most twice a second, and ends as it is; a task that is gone is told', async () => {
+test('a task row shows what an agent does, at most twice a second, ends in the final state, and reports removal', async () => {
   const { json } = await machine.server.call<{ seq: number }>('GET', '/api/tasks');
   const listener = await listen(machine.server);
   listener.subscribe('tasks', json.seq);
@@ -97,13 +96,13 @@ test('a row says what an agent does, at most twice a second, and ends as it is; 
   listener.socket.terminate();
 });
 
-test('another run of a task begins its events anew, and says so', async () => {
+test('a restarted task begins its events anew and says so', async () => {
   const first = paperTask(machine, 'again');
   for (let i = 0; i < 3; i++) first.events.append({ type: 'agent.said', text: 'old' });
   const listener = await listen(machine.server);
   listener.subscribe('task:again', 0);
   await listener.until(({ type, seq }) => type === 'event' && seq === 3);
-  // As `ags restart` does it.
+  // `ags restart` moves the log in the same way.
   renameSync(join(first.directory, 'events.jsonl'), join(first.directory, 'earlier.jsonl'));
   const second = paperTask(machine, 'again');
   for (let i = 0; i < 5; i++) second.events.append({ type: 'agent.said', text: 'new' });
@@ -116,7 +115,7 @@ test('another run of a task begins its events anew, and says so', async () => {
   listener.socket.terminate();
 });
 
-test('whoever reads slowly misses nothing that can be told again', async () => {
+test('a slow listener misses no event that can be sent again', async () => {
   const { events } = paperTask(machine, 'flood');
   await machine.server.call('GET', '/api/tasks');
   const listener = await listen(machine.server);
@@ -126,7 +125,7 @@ test('whoever reads slowly misses nothing that can be told again', async () => {
   listener.socket.pause();
   const text = 'x'.repeat(4000);
   for (let i = 0; i < 6000; i++) events.append({ type: 'agent.said', text });
-  // The server goes on meanwhile, for everybody else.
+  // The server keeps serving other listeners.
   const other = await listen(machine.server);
   other.subscribe('task:flood', 5999);
   await other.until(({ seq, type }) => type === 'event' && seq === 6001);
@@ -136,7 +135,7 @@ test('whoever reads slowly misses nothing that can be told again', async () => {
   for (const one of [listener, other]) one.socket.terminate();
 });
 
-test('A134: what waits for a slow listener is bounded, and what it missed is told later, or that it was missed', () => {
+test('A134: a slow listener has a bounded queue, and receives missed events later or a reset', () => {
   const MESSAGE = 'y'.repeat(1000);
   let waiting = 0;
   let most = 0;
@@ -178,7 +177,7 @@ test('A134: what waits for a slow listener is bounded, and what it missed is tol
   expect(most).toBeLessThan(6 * 2 ** 20);
   const of = (topic: string): LiveMessage[] => got.filter((one) => one.topic === topic);
   expect(of('task:a').map(({ seq }) => seq)).toEqual(upTo(20_000));
-  // Rows are not kept that long: it is told to read the list again.
+  // Rows have a shorter history: the listener must read the list again.
   expect(of('tasks').at(-1)).toEqual({ topic: 'tasks', type: 'reset', seq: 21_000, data: null });
   peers.leave(peer);
   expect([peers.size, peers.has('tasks')]).toEqual([0, false]);

@@ -1,5 +1,5 @@
-// test/server/neighbours.full.test.ts: other users and other programs of the same machine: they can come to the port, see command lines, take
-// ports first, hold connections and never let go.
+// test/server/neighbours.full.test.ts: other users and programs of the machine connect to the port, read command lines, take ports first
+// and hold connections open.
 // needs: curl
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ afterAll(() => machine[Symbol.dispose]());
 const SOMEBODY_ELSE = 42_425;
 
 describe('A130: another user of the machine', () => {
-  test.runIf(process.getuid?.() === 0)('has no use of a link that they could read on a command line', async () => {
+  test.runIf(process.getuid?.() === 0)('cannot use a link from a command line', async () => {
     const { link, port } = machine.server;
     const { pathname, search, host } = new URL(link);
     const open = (uid: number): string =>
@@ -37,21 +37,21 @@ describe('A130: another user of the machine', () => {
         { uid, gid: uid, encoding: 'utf8' },
       );
     expect(open(SOMEBODY_ELSE)).toBe('403');
-    // It was not used up by that, and is good for its owner.
+    // The attempt did not use up the link; its owner can still open it.
     expect(open(machine.uid)).toBe('303');
     expect(open(machine.uid)).toBe('403');
   });
 
-  test('sees no secret on the command line or in the environment of the server', async () => {
+  test("finds no secret in the server's command line or environment", async () => {
     const { child, key, link } = await machine.serve();
     const token = new URL(link).searchParams.get('token') ?? '';
     const shown = ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${child.pid}/${file}`, 'latin1')).join('\0');
     expect([shown.includes(key), shown.includes(token), key.length, token.length]).toEqual([false, false, 43, 32]);
   });
 
-  test('gets no key by handing the question on to a server that knows the answer', async () => {
+  test('gets no key by relaying the challenge to a real server', async () => {
     const seen: string[] = [];
-    // Listens where `ags web` looks, and lets the real server prove what it cannot.
+    // Listens where `ags web` looks, and relays the challenge to the real server.
     const relay = createServer((asked, answer) => {
       seen.push(JSON.stringify([asked.method, asked.headers.authorization]));
       const { port } = machine.server;
@@ -72,18 +72,18 @@ describe('A130: another user of the machine', () => {
   });
 });
 
-test('an agent is not given the port that a browser looks for us at', async () => {
+test('an agent cannot publish the port at which browsers expect the server', async () => {
   const { stderr } = await machine.ags(['exec', '--publish', '7780', '--', 'true']);
   expect(stderr).toMatch(/Port 7780 of the sandbox is 127\.0\.0\.1:(?!7780\b)\d+ here \(7780 is for ags serve\)/);
 });
 
-/** It says this, takes nothing, and never hangs up by itself; done when the server has hung up. */
+/** Sends this, reads nothing and keeps the connection; resolves when the server closes it. */
 function holdOn(port: number, says: string): { closed: Promise<void>; socket: Socket } {
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   socket.on('error', () => undefined);
   socket.pause();
   socket.write(says);
-  // What does not read does not see the end either; writing tells.
+  // A socket that does not read misses the end; a failing write shows it.
   const closed = new Promise<void>((resolve) => {
     const poke = setInterval(() => socket.write('x'), 500);
     socket.once('close', () => {
@@ -99,9 +99,9 @@ const head = (server: RunningServer, path: string, more = ''): string =>
 const UPGRADE =
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
 
-describe('A134: whoever holds a connection', () => {
-  // Their time is the server's own, fifteen seconds and more.
-  test('and does not let go of it is let go of', { timeout: 150_000 }, async () => {
+describe('A134: a client that holds a connection', () => {
+  // Uses the server's real timeouts of 15 s and more.
+  test('is disconnected', { timeout: 150_000 }, async () => {
     const { server } = machine;
     const asset = /\/assets\/index-[\w-]+\.js/.exec((await server.call('GET', '/')).text)?.[0] ?? '';
     const held = {
@@ -126,15 +126,15 @@ describe('A134: whoever holds a connection', () => {
   });
 });
 
-describe('A134: whoever has entered, and says too much', () => {
-  test('one word of a megabyte and more is hung up on', async () => {
+describe('A134: a signed-in client that sends too much', () => {
+  test('is disconnected after a message of more than a megabyte', async () => {
     const listener = await listen(machine.server);
     listener.socket.send('x'.repeat(2 ** 20 + 1));
-    // Of what it does not take in it need not say why.
+    // The server closes without a reason.
     expect(await listener.closed).toBe('');
   });
 
-  test('heads, addresses, topics and bodies have an end, and depth does not bring it down', async () => {
+  test('heads, URLs, topics and bodies are bounded, and deep nesting does not crash the server', async () => {
     const { server } = machine;
     const key = { authorization: `Bearer ${server.key}` };
     const status = async (path: string, more: Record<string, string> = {}): Promise<number> =>

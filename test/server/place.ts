@@ -1,4 +1,4 @@
-// test/server/place.ts: a developer's machine with `ags serve` on it, and a browser's and a script's way to call it.
+// test/server/place.ts: a developer's machine with `ags serve`, and clients that call it as a browser and as a script do.
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { request, type IncomingHttpHeaders } from 'node:http';
@@ -17,13 +17,13 @@ export interface Answer<T = unknown> {
 
 export interface RunningServer {
   readonly port: number;
-  /** The first line that it printed. */
+  /** The first line of its output. */
   readonly link: string;
   readonly key: string;
   readonly child: ChildProcess;
-  /** As a script: with the key. */
+  /** Sends the key, as scripts do. */
   call<T>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
-  /** Exactly these headers. */
+  /** Sends exactly these headers. */
   raw(method: string, path: string, headers: Record<string, string>, body?: string): Promise<Answer>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface RunningServer {
 export interface ServerMachine extends AgentMachine {
   readonly server: RunningServer;
   serve(more?: readonly string[]): Promise<RunningServer>;
-  /** The id of its project, added. */
+  /** The id of the machine's project, already added. */
   readonly projectId: string;
 }
 
@@ -64,7 +64,7 @@ async function startServer(machine: AgentMachine, more: readonly string[]): Prom
   const key = readFileSync(join(machine.stateDir, 'server/key'), 'utf8').trim();
   const raw: RunningServer['raw'] = (method, path, headers, body) =>
     new Promise((resolve, reject) => {
-      // Of a DELETE it would send the body without its length.
+      // fetch would send the body of a DELETE without its length.
       const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
       const all = { ...length, ...headers };
       const asked = request({ host: '127.0.0.1', port, method, path, headers: all, agent: false }, (response) => {
@@ -124,7 +124,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The cookie that a browser has after it has opened the link. */
+/** Opens the link and returns the session cookie. */
 export async function enter(server: RunningServer): Promise<string> {
   const { pathname, search, host } = new URL(server.link);
   const { headers } = await server.raw('GET', pathname + search, { host });
@@ -135,14 +135,13 @@ export interface Listener {
   readonly messages: LiveMessage[];
   subscribe(topic: string, after: number | null): void;
   unsubscribe(topic: string): void;
-  /** Waits until such a message is there. */
+  /** Waits for a matching message. */
   until(fits: (message: LiveMessage) => boolean): Promise<LiveMessage>;
   readonly socket: WebSocket;
-  /** Of a terminal: waits until this is on the screen. */
+  /** Waits until the terminal shows the text. */
   sees(text: string): Promise<void>;
-  /** All that was drawn on it so far. */
+  /** Everything that the terminal has drawn. */
   drawn(): string;
-  /** Why it was closed. */
   readonly closed: Promise<string>;
 }
 

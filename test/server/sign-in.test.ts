@@ -1,5 +1,4 @@
-// test/server/sign-in.test.ts: links, sessions and the key, by the clock and on the disk; files of the page, and ids in addresses, which are
-// no others.
+// test/server/sign-in.test.ts: lifetimes and storage of links, sessions and the key; files of the page; and ids in URLs.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-test('A130: a link works once and for an hour, a session for thirty days, at every server of the same user', () => {
+test('A130: a link works once and for an hour, a session for thirty days, on every server of the same user', () => {
   const [one, other] = [open(), open()];
   const token = one.makeToken();
   expect([one.isToken(token), other.isToken(token), other.enter(token)]).toEqual([true, false, null]);
@@ -33,7 +32,7 @@ test('A130: a link works once and for an hour, a session for thirty days, at eve
   expect([one.isSession(session), one.isSession('')]).toEqual([false, false]);
 });
 
-test('neither links nor sessions pile up, and the oldest go first', () => {
+test('links and sessions are limited, and the oldest expire first', () => {
   const entry = open();
   const tokens = Array.from({ length: 101 }, () => entry.makeToken());
   expect([entry.isToken(tokens[0] ?? ''), entry.isToken(tokens[1] ?? '')]).toEqual([false, true]);
@@ -41,7 +40,7 @@ test('neither links nor sessions pile up, and the oldest go first', () => {
   expect([entry.isSession(sessions[0] ?? ''), entry.isSession(sessions[1] ?? '')]).toEqual([false, true]);
 });
 
-test('A130: on the disk there are hashes and one key, for their owner alone; what is damaged lets nobody in', () => {
+test('A130: only the owner can read the stored hashes and key, and a damaged file grants no access', () => {
   const entry = open();
   const session = entry.enter(entry.makeToken()) ?? '';
   const key = readKey(directory);
@@ -54,7 +53,7 @@ test('A130: on the disk there are hashes and one key, for their owner alone; wha
   }
 });
 
-test('a proof is for one address and one key, and the name tells nothing of the key', () => {
+test('a proof is for one address and one key, and the host name reveals nothing about the key', () => {
   const proofs = [
     proofOf('a', '127.0.0.1:1', 'q'),
     proofOf('a', '127.0.0.1:2', 'q'),
@@ -66,7 +65,7 @@ test('a proof is for one address and one key, and the name tells nothing of the 
   expect(nameOf('a')).not.toBe(nameOf('b'));
 });
 
-test('of the page there are plain files below its directory, by their exact names', () => {
+test("the server serves plain files below the page's directory, by exact name", () => {
   mkdirSync(join(directory, 'page/assets'), { recursive: true });
   writeFileSync(join(directory, 'secret'), 'secret');
   writeFileSync(join(directory, 'page/index.html'), 'index');
@@ -77,11 +76,11 @@ test('of the page there are plain files below its directory, by their exact name
   for (const path of ['/link', '/up/secret', '/../secret', '/assets/../../secret', '/assets', '//index.html', '/', ''])
     expect(page.file(path), path).toBe(null);
   expect(String(page.file('/assets/main-AbCd1234.js')?.body)).toBe('script');
-  // Whoever reads slowly costs no copy of their own.
+  // Slow clients share one buffer.
   expect(page.file('/assets/main-AbCd1234.js')?.body).toBe(page.file('/assets/main-AbCd1234.js')?.body);
 });
 
-test('what stands in an address for an id is an id, and never a path', () => {
+test('an id in a URL is an id, and never a path', () => {
   const find = createRouter(ROUTES);
   expect(find('GET', '/api/tasks/fix-dates-2').ids).toEqual({ task: 'fix-dates-2' });
   for (const id of ['', '.', '..', '-x', '@', 'A', '__proto__', 'a%2fb', 'a\0', 'a b', 'ü', 'x'.repeat(65)])

@@ -1,4 +1,4 @@
-// test/server/state.ts: tasks as files, without sandboxes: as many as a test wants, each with a log that grows as the test says.
+// test/server/state.ts: creates tasks as files, without sandboxes, with logs that grow on demand.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,9 +6,9 @@ import { giveTo, type Machine } from '../harness.ts';
 import { identityOf } from '../../src/lib/process/liveness.ts';
 import { openEvents, type EventLog } from '../../src/store/events.ts';
 
-/** Somebody who lives, does nothing, and may be killed. */
+/** A live process that does nothing and may be killed. */
 const RUNNER = spawn('cat', [], { stdio: ['pipe', 'ignore', 'ignore'] });
-// It reads until we are gone, however we end: nothing is left behind.
+// It reads our end of the pipe, so it exits with us.
 RUNNER.unref();
 (RUNNER.stdin as unknown as { unref(): void }).unref();
 

@@ -1,5 +1,4 @@
-// test/server/task-parts.test.ts: smaller parts of a task over the API: what of it can run code, messages that wait, its raw log, what
-// changed since somebody looked.
+// test/server/task-parts.test.ts: parts of a task over the API: risky files, queued messages, its raw log, and changes since viewed.
 // needs: sandbox
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ describe.each(USUAL)('as %s', (caller) => {
   const detail = async (id: string): Promise<ApiTaskDetail> =>
     (await machine.server.call<ApiTaskDetail>('GET', `/api/tasks/${id}`)).json;
 
-  test('how many files can run code is known when the run ends, and nobody is told a number before', async () => {
+  test('the number of files that can run code is known when the run ends, and not before', async () => {
     await machine.ags([
       'start',
       'risky',
@@ -37,7 +36,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(await detail('harmless')).toMatchObject({ risky: 0 });
   });
 
-  test('a message that waits is listed and taken back once; one that the agent has is not', async () => {
+  test('a queued message is listed and withdrawn once; a delivered message is not', async () => {
     await machine.ags(['start', 'waits', 'wait: 600', '--agent', 'demo', '--detach']);
     await machine.event('waits', 'run.started');
     await machine.ags(['send', 'waits', 'first']);
@@ -53,7 +52,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await machine.ags(['rm', 'waits', '--force', '--yes']);
   });
 
-  test('the raw log is for who has entered, and a file to save', async () => {
+  test('only a signed-in client can read the raw log, which is a file to save', async () => {
     await machine.runDemo('logged', 'say: <script>alert(1)</script>');
     const { server } = machine;
     expect((await server.raw('GET', '/api/tasks/logged/log', {})).status).toBe(401);
@@ -68,7 +67,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await server.call('GET', '/api/tasks/nobody/log')).status).toBe(404);
   });
 
-  test('what changed since a content was viewed is the difference to it; another id is refused', async () => {
+  test('changes since a viewed version are the difference to it; another id is refused', async () => {
     const { server } = machine;
     await machine.runDemo('again', 'write: notes.md first');
     const before = (await server.call<ApiChanges>('GET', '/api/tasks/again/changes')).json;

@@ -1,4 +1,4 @@
-// test/server/terminal.test.ts: a terminal in a tab: what a program inside prints is drawn, and no more; who does not read is left behind.
+// test/server/terminal.test.ts: a terminal in a tab draws the program's output and nothing more; a slow reader is disconnected.
 // needs: sandbox
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ONE } from '../harness.ts';
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const sit = (): Promise<Listener> => listen(machine.server, undefined, '/api/tasks/shell/terminal');
 
-test('A121, A123, A126: nothing at a terminal in a tab reaches the clipboard, a printer or a link, for those who come later neither', async () => {
+test('A121, A123, A126: a terminal in a tab reaches no clipboard, printer or link, for later viewers either', async () => {
   const first = await sit();
   first.socket.send(Buffer.from('sh reach.sh; echo "the e""nd"\n'));
   await first.sees('the end');
@@ -38,13 +38,13 @@ test('A121, A123, A126: nothing at a terminal in a tab reaches the clipboard, a 
   }
 });
 
-test('A134: a program prints as fast as somebody reads; a tab that does not read is let go of, and the others go on', async () => {
+test('A134: output is as fast as a tab reads it; a tab that does not read is disconnected, and the others continue', async () => {
   const [stuck, other] = [await sit(), await sit()];
   stuck.socket.pause();
   const ends = new Promise<string>((resolve) => {
     let said = '';
     other.socket.on('message', (data: Buffer) => {
-      // The word may be cut between two messages.
+      // Two messages may split the word.
       said = `${said.slice(-2)}${data.toString('latin1')}`;
       if (said.includes('all')) resolve('all');
     });
@@ -56,7 +56,7 @@ test('A134: a program prints as fast as somebody reads; a tab that does not read
   stuck.socket.resume();
   await stuck.closed;
   expect(stuck.drawn()).not.toContain('all');
-  // The shell is still the same one.
+  // The shell is unchanged.
   other.socket.send(Buffer.from('echo "still $((40+2))"\n'));
   await other.sees('still 42');
   other.socket.terminate();

@@ -1,4 +1,4 @@
-// test/server/tls.test.ts: served to other machines: with TLS, under the names that were given, and still to nobody who has not entered.
+// test/server/tls.test.ts: serves other machines with TLS under the configured names, and only to signed-in clients.
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { createAuthority } from '../../src/gateway/intercept/certificate.ts';
 import { createMachine, ONE } from '../harness.ts';
 import { firstLine } from './place.ts';
 
-test('another address is served with TLS, and its cookie never goes without', async () => {
+test('another address is served with TLS, and its cookie is sent over TLS only', async () => {
   using machine = createMachine(ONE);
   const [cert, key] = [join(machine.home, 'cert.pem'), join(machine.home, 'key.pem')];
   const authority = createAuthority({ commonName: 'test', days: 2, now: new Date() });
@@ -48,7 +48,7 @@ test('another address is served with TLS, and its cookie never goes without', as
   }
 });
 
-test('a certificate that cannot be read or used is named', async () => {
+test('an unreadable or unusable certificate is named in the error', async () => {
   using machine = createMachine(ONE);
   const serve = (cert: string) =>
     machine.ags(['serve', '--host', '127.0.0.2', '--port', '0', '--cert', cert, '--key', '/etc/hosts']);

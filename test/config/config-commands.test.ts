@@ -61,7 +61,7 @@ function uncomment(text: string): string {
 }
 
 describe('commands', () => {
-  test('ags init writes a file that changes nothing, and does not overwrite one', async () => {
+  test('ags init writes a file that changes nothing, and refuses to overwrite one', async () => {
     const path = join(at.input.projectDir, 'ags.yaml');
     const before = await at.load();
     expect((await run(initVerb)).exit).toBe(0);
@@ -82,7 +82,7 @@ describe('commands', () => {
     expect(fs.lstatSync(join(at.input.projectDir, 'ags.yaml')).isFile()).toBe(true);
   });
 
-  test('every key of the template is valid once it is uncommented, and none is missing', async () => {
+  test('every key of the template is valid when uncommented, and no key is missing', async () => {
     const text = uncomment(configTemplate());
     const keys = listKeys()
       .filter(({ path }) => !/\[\]|<name>/.test(path))
@@ -103,7 +103,7 @@ describe('commands', () => {
     ).toEqual([]);
   });
 
-  test('ags config shows values with their origins, in columns', async () => {
+  test('ags config shows each value with its origin, in columns', async () => {
     at.project('limits:\n  memory: 2g\n  time: 90m\nhide: [x.txt]\nenv:\n  set: { A: "b\\tc" }\n');
     expect((await run(configVerb, {}, ['limits'])).out.split('\n')).toEqual([
       'limits.processes  2048   built-in',
@@ -125,7 +125,7 @@ describe('commands', () => {
     expect((await run(configVerb, {}, ['env.set'])).out).toBe('env.set.A  b\\tc  ags.yaml:6\n');
   });
 
-  test('ags config --json is the whole effective configuration', async () => {
+  test('ags config --json prints the whole effective configuration', async () => {
     at.project('hide: [x.txt]\n');
     const { memoryBytes: _, ...limits } = (await at.load()).limits;
     expect(JSON.parse((await run(configVerb, { json: true })).out)).toMatchObject({ ...(await at.load()), limits });
@@ -134,7 +134,7 @@ describe('commands', () => {
     ]);
   });
 
-  test('ags config says what it does not know', async () => {
+  test('ags config reports unknown keys', async () => {
     await expect(run(configVerb, {}, ['limit'])).rejects.toMatchObject({
       code: 'usage.invalid',
       hint: 'Did you mean: ags config limits',
@@ -145,14 +145,14 @@ describe('commands', () => {
     });
   });
 
-  test('ags config path names the files', async () => {
+  test('ags config path lists the files', async () => {
     at.project('');
     expect((await run(configVerb, {}, ['path'])).out).toBe(
       `user     ${at.input.userConfigFile}  (does not exist)\nproject  ${join(at.input.projectDir, 'ags.yaml')}\n`,
     );
   });
 
-  test('ags trust shows what is asked for, and approves on yes only', async () => {
+  test('ags trust shows the requests and approves them only after a yes', async () => {
     at.project('reveal: [.env]\n');
     const shown = `${join(at.input.projectDir, 'ags.yaml')} asks for:\n  ags.yaml:1: reveal: see hidden files of the project: .env\nApprove this for this project? [y/N] `;
     expect(await run(trustVerb, {}, [], '')).toEqual({ exit: 1, out: '', err: `${shown}\nNot approved.\n` });
@@ -182,7 +182,7 @@ describe('commands', () => {
     expect(await at.asks()).toEqual([]);
   });
 
-  test('ags trust has nothing to approve where nothing is asked for', async () => {
+  test('ags trust has nothing to approve for a project without requests', async () => {
     expect((await run(trustVerb)).err).toBe('This project has no ags.yaml: there is nothing to approve.\n');
     at.project('hide: [x]\n');
     expect((await run(trustVerb)).err).toBe(

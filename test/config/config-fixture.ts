@@ -1,4 +1,4 @@
-// test/config/config-fixture.ts: a home, a project and the files around them, new for each test.
+// test/config/config-fixture.ts: a home, a project and their configuration files, new for each test.
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export interface Fixture extends Disposable {
   user(text: string): void;
   load(flags?: ConfigFlags): Promise<EffectiveConfig>;
   problem(flags?: ConfigFlags): Promise<{ code: ErrorCode; message: string }>;
-  /** What the project asks for without approval; empty when it loads. */
+  /** The project's unapproved requests; empty when it loads. */
   asks(): Promise<readonly string[]>;
   trust(asks: readonly string[]): void;
 }

@@ -7,7 +7,7 @@ import { compileHidden, compilePatterns, type Matcher } from '../../src/config/p
 import { formatDuration, formatSize, parseDuration, parseShare, parseSize } from '../../src/lib/units.ts';
 import { createFixture, GiB } from './config-fixture.ts';
 
-/** A path with a slash at its end is a directory. */
+/** A trailing slash marks a directory. */
 const ask = (match: Matcher) => (path: string) => match(path.replace(/\/$/, ''), path.endsWith('/'));
 
 describe('patterns', () => {
@@ -55,7 +55,7 @@ describe('patterns', () => {
     'monkey',
   ];
 
-  test('the built-in patterns hide secrets and nothing that tools need', () => {
+  test('the built-in patterns hide secrets, and no files that tools need', () => {
     const hidden = ask(compilePatterns(HIDE));
     expect([...HIDDEN, ...SHOWN].filter(hidden)).toEqual(HIDDEN);
   });
@@ -79,11 +79,11 @@ describe('patterns', () => {
     expect([...yes, ...no].filter(ask(compilePatterns(patterns)))).toEqual(yes);
   });
 
-  test("a user's pattern hides again what a built-in exception shows", () => {
+  test("a user's pattern overrides a built-in exception", () => {
     expect(compilePatterns([...HIDE, '.env.example'])('.env.example', false)).toBe(true);
   });
 
-  test('to reveal shows a file, all of a directory, or one path inside a hidden directory', () => {
+  test('revealing shows a file, a whole directory, or one path inside a hidden directory', () => {
     const paths = [
       '.env',
       'a/.env',
@@ -125,15 +125,15 @@ describe('patterns', () => {
     ]);
   });
 
-  // Tried one way after another, this would not end.
-  test('a pattern cannot make matching slow', () => {
+  // Backtracking would never end here.
+  test('no pattern makes matching slow', () => {
     const matches = compilePatterns([`${'*a'.repeat(60)}*b`, `${'**/a*/'.repeat(30)}b`]);
     expect(matches(`${'a/'.repeat(60)}${'a'.repeat(250)}`, false)).toBe(false);
   });
 });
 
 describe('etc', () => {
-  test('names are expanded to what exists, never beyond', () => {
+  test('names expand only to existing files of the directory', () => {
     using at = createFixture();
     const etc = join(at.dir, 'etc');
     for (const path of ['ssl/certs', 'ssl/private', 'java-17-openjdk', 'java-21-openjdk', 'php/8.2/cli', 'php/8.2/fpm'])

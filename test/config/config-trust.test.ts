@@ -25,7 +25,7 @@ describe('trust', () => {
     'ags.yaml:5: limits.memory: use 100%, above your 75%',
   ];
 
-  test('a project that asks for more is refused, with exactly what it asks for', async () => {
+  test('a project that requests more is refused, with its exact requests', async () => {
     at.project(WIDENING);
     expect(await at.problem()).toEqual({
       code: 'config.untrusted',
@@ -34,7 +34,7 @@ describe('trust', () => {
     expect(await at.asks()).toEqual(ASKS);
   });
 
-  test('once approved it takes effect, until the file changes by a byte', async () => {
+  test('an approved project takes effect until its file changes by a byte', async () => {
     at.project(WIDENING);
     at.trust(ASKS);
     expect((await at.load()).reveal).toEqual(['.env.test']);
@@ -47,7 +47,7 @@ describe('trust', () => {
     expect(revoke(at.input)).toBe(false);
   });
 
-  test('an approval is for one project only', async () => {
+  test('an approval covers one project only', async () => {
     at.project(WIDENING);
     at.trust(ASKS);
     const other = join(at.input.home, 'other');
@@ -58,7 +58,7 @@ describe('trust', () => {
     });
   });
 
-  test('an approval does not cover rights that the user has since restricted', async () => {
+  test('an approval does not cover rights that the user restricted later', async () => {
     at.project('limits:\n  disk: 10g\nreveal: [.env.test]\n');
     at.trust(['ags.yaml:3: reveal: see hidden files of the project: .env.test']);
     expect(await at.asks()).toEqual([]);
@@ -69,13 +69,13 @@ describe('trust', () => {
     ]);
   });
 
-  test('what the user already grants to all projects needs no approval', async () => {
+  test('rights that the user grants to all projects need no approval', async () => {
     at.user('mounts:\n  - path: /opt/models\nlimits:\n  memory: 100%\nreveal: [.env.test]\n');
     at.project(WIDENING);
     expect(await at.asks()).toEqual([]);
   });
 
-  test('an image that the user names for a service is run as the user says, or asked about', async () => {
+  test('a service image that the user configures runs as the user says, or needs approval', async () => {
     const service = (more: string): string => `services: { db: { image: 'mine:1', ports: [5432]${more} } }\n`;
     const asks = ['ags.yaml:1: services.db: run the image mine:1 of your engine, and see what is in it'];
     at.user(service(''));
@@ -92,12 +92,12 @@ describe('trust', () => {
       at.project(service(`, ${more}`).replace(', ports: [5432], ports', ', ports'));
       expect(await at.asks(), more).toEqual(asks);
     }
-    // Where it says only what is to be otherwise.
+    // The project overrides only part of the user's service.
     at.project('services: { db: { environment: { BASH_ENV: /x } } }\n');
     expect(await at.asks()).toEqual(asks);
   });
 
-  test('who lets projects have an engine has not shown them files that are hidden', async () => {
+  test('allowing projects nested Docker does not reveal hidden files', async () => {
     at.user('docker: true\n');
     at.project('compose: true\n');
     expect(await at.asks()).toEqual([]);
@@ -114,7 +114,7 @@ describe('trust', () => {
     expect(await at.asks()).toEqual([]);
   });
 
-  test('flags and the cache do not stand in for an approval', async () => {
+  test('flags and the cache do not replace an approval', async () => {
     at.project(WIDENING);
     at.trust(ASKS);
     await at.load();
@@ -124,7 +124,7 @@ describe('trust', () => {
     ).toBe('config.untrusted');
   });
 
-  test('every key that widens asks, and every other takes effect without approval', async () => {
+  test('every key that widens rights needs approval, and no other key does', async () => {
     at.user(
       'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\n',
     );
@@ -211,13 +211,13 @@ describe('trust', () => {
       at.project(
         JSON.stringify(path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), values[path])),
       );
-      // A file of the user's is asked for besides the engine that it is for.
+      // The override file needs approval in addition to nested Docker.
       const asked = path === 'compose.override' ? 2 : 1;
       expect([path, (await at.asks()).length]).toEqual([path, needed === 'never' ? 0 : asked]);
     }
   });
 
-  test('lower limits than the user has are no ask', async () => {
+  test("lower limits than the user's need no approval", async () => {
     at.project(
       `limits:\n${Object.keys(LIMITS)
         .map(
@@ -239,13 +239,13 @@ describe('trust', () => {
     });
   });
 
-  test('built-in tools that the user turned off are not turned on by a project', async () => {
+  test('a project cannot enable built-in tools that the user disabled', async () => {
     at.user('tools: { defaults: false }\n');
     at.project('tools: { defaults: true }\n');
     expect((await at.asks()).length).toBe(TOOL_DIRS.length);
   });
 
-  test('a damaged trust file stops everything that needs it', async () => {
+  test('a damaged trust file stops every command that needs it', async () => {
     at.project(WIDENING);
     at.trust(ASKS);
     fs.writeFileSync(join(at.input.stateDir, 'trust.json'), '{"version":1,"projects":{');
@@ -254,7 +254,7 @@ describe('trust', () => {
     expect((await at.problem()).code).toBe('state.damaged');
   });
 
-  test('the approvals are for their owner only', () => {
+  test('only the owner can read the approvals', () => {
     at.project(WIDENING);
     at.trust(ASKS);
     expect(fs.statSync(join(at.input.stateDir, 'trust.json')).mode & 0o777).toBe(0o600);
@@ -264,7 +264,7 @@ describe('trust', () => {
 const entries = (): string[] => fs.readdirSync(at.input.cacheDir).map((name) => join(at.input.cacheDir, name));
 
 describe('cache', () => {
-  test('the same files are parsed once, for their owner only, and leave no drafts', async () => {
+  test('unchanged files are parsed once, into a cache for their owner only, without leftovers', async () => {
     at.project('workspace: copy\n');
     const first = await at.load();
     expect(
@@ -277,7 +277,7 @@ describe('cache', () => {
     expect(entries().length).toBe(1);
   });
 
-  test('an entry is really used', async () => {
+  test('a cache entry is used', async () => {
     at.project('workspace: copy\n');
     await at.load();
     const [path = ''] = entries();
@@ -291,7 +291,7 @@ describe('cache', () => {
     expect((await at.load()).workspace).toBe('overlay');
   });
 
-  test('a damaged, foreign or planted entry is ignored and made again', async () => {
+  test('a damaged, foreign or planted entry is ignored and replaced', async () => {
     at.project('workspace: copy\n');
     await at.load();
     const [path = ''] = entries();
@@ -310,14 +310,14 @@ describe('cache', () => {
     expect(fs.lstatSync(path).isFile()).toBe(true);
   });
 
-  test('a cache that cannot be written does not stop anything', async () => {
+  test('an unwritable cache stops no command', async () => {
     fs.mkdirSync(dirname(at.input.cacheDir), { recursive: true });
     fs.writeFileSync(at.input.cacheDir, 'a file where the directory should be');
     at.project('workspace: copy\n');
     expect((await at.load()).workspace).toBe('copy');
   });
 
-  test('old entries are dropped', async () => {
+  test('old entries are removed', async () => {
     for (let i = 0; i < 40; i++) {
       at.project(`# ${i}\n`);
       await at.load();
@@ -326,8 +326,8 @@ describe('cache', () => {
   });
 });
 
-describe('what is loaded', () => {
-  // A build as it is installed: dist next to package.json and node_modules.
+describe('loaded packages', () => {
+  // An installed build: dist next to package.json and node_modules.
   let installed = '';
   beforeAll(() => {
     installed = fs.mkdtempSync(join(tmpdir(), 'ags-installed-'));
@@ -339,7 +339,7 @@ describe('what is loaded', () => {
   }, 120_000);
   afterAll(() => fs.rmSync(installed, { recursive: true, force: true }));
 
-  /** The packages whose code ran: V8's own coverage lists every script of the process. */
+  /** The packages whose code ran, from V8's coverage of the process. */
   function packagesLoaded(): string[] {
     const coverage = fs.mkdtempSync(join(installed, 'coverage-'));
     const code = `import { loadConfig } from ${JSON.stringify(join(installed, 'dist/config/load.js'))}; await loadConfig(${JSON.stringify(at.input)});`;
@@ -354,7 +354,7 @@ describe('what is loaded', () => {
     ].toSorted();
   }
 
-  test('without files neither zod nor yaml is; a new file needs both; the same file again needs neither', () => {
+  test('ags loads neither zod nor yaml without files, both for a new file, and neither for the same file again', () => {
     expect(packagesLoaded()).toEqual([]);
     at.project('hide: [x]\n');
     at.user('limits: { memory: 2g }\n');
@@ -364,7 +364,7 @@ describe('what is loaded', () => {
     expect(packagesLoaded()).toEqual(['yaml', 'zod']);
   });
 
-  test('an approved project that asks for more is loaded without them, too', () => {
+  test('an approved project that requests more loads without them, too', () => {
     at.project('reveal: [.env]\n');
     at.trust(['ags.yaml:1: reveal: see hidden files of the project: .env']);
     expect(packagesLoaded()).toEqual(['yaml', 'zod']);

@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => at[Symbol.dispose]());
 
 describe('layers', () => {
-  test('without any file the built-in values hold', async () => {
+  test('without files the built-in values apply', async () => {
     const config = await at.load();
     const { origins, ...values } = config;
     expect(values).toEqual({
@@ -73,7 +73,7 @@ describe('layers', () => {
     expect(fs.readdirSync(at.input.home)).toEqual(['project']);
   });
 
-  test('later layers win, lists append, and each value says where it came from', async () => {
+  test('later layers win, lists append, and each value names its origin', async () => {
     at.user(
       'limits:\n  memory: 50%\n  time: 2h\nhide: [notes.txt]\nenv:\n  set: { A: user, B: user }\nmounts:\n  - path: ~/models/\n',
     );
@@ -133,7 +133,7 @@ describe('layers', () => {
     expect(Object.fromEntries(Object.keys(expected).map((key) => [key, config.origins[key]]))).toEqual(expected);
   });
 
-  test('tools.remove takes away what is at or below a path, whoever added it', async () => {
+  test('tools.remove removes everything at or below a path, from any layer', async () => {
     at.user('tools:\n  add: [.local/share/foo]\n');
     at.project('tools:\n  remove: [.cargo, .local/share/foo]\n');
     const { toolDirs } = await at.load();
@@ -147,14 +147,14 @@ describe('layers', () => {
     expect((await at.load()).limits.memoryBytes).toBe(6 * GiB);
   });
 
-  test('a list of setup commands is short for the key run', async () => {
+  test('a list of setup commands is short for setup.run', async () => {
     at.user('setup: [npm ci, npm run build]\n');
     expect((await at.load()).setup).toMatchObject({ run: ['npm ci', 'npm run build'], inputs: null });
     at.user('setup: [npm ci, 5]\n');
     expect((await at.problem()).message).toContain(':1:17: setup.run[1]: expected a command, found 5');
   });
 
-  test('a built-in pattern that the user names as well is one of theirs: it hides what git tracks, too', async () => {
+  test('a built-in pattern that the user repeats also hides tracked files', async () => {
     const [first = ''] = HIDE;
     at.project(`hide: ['${first}', '${first}']\n`);
     const config = await at.load();
@@ -162,7 +162,7 @@ describe('layers', () => {
     expect(config.origins[`hide[${HIDE.length}]`]).toBe('ags.yaml:1');
   });
 
-  test('no built-in path is a place for credentials', () => {
+  test('no built-in tool directory holds credentials', () => {
     const secret =
       /credential|\.ssh|\.gnupg|\.aws|\.kube|keyring|settings\.xml|\.netrc|gcloud|^\.config$|^\.local$|^\.local\/share$|^\.cargo$|^\.m2$|^\.dotnet$|^\.gem$|^\.stack$|^\.cabal$|^\.julia$|^\.gradle$|share\/uv$/;
     expect(TOOL_DIRS.filter((path) => secret.test(path))).toEqual([]);
@@ -249,12 +249,12 @@ describe('errors', () => {
     ['hide: ["\\e[2J"]\n', 'ags.yaml:1:8: "\\x1b[2J" has invisible characters: U+001B'],
     ['env: { set: { __proto__: x } }\n', 'ags.yaml:1:15: "__proto__" cannot be used as a key'],
     ['__proto__: { user: 0 }\n', 'ags.yaml:1:1: "__proto__" cannot be used as a key'],
-  ])('%j is refused with its place', async (text, message) => {
+  ])('%j is refused with its line', async (text, message) => {
     at.project(text);
     expect(await at.problem()).toEqual({ code: 'config.invalid', message });
   });
 
-  test('all problems of a file are reported together, in the order of the file', async () => {
+  test('all problems of a file are reported together, in file order', async () => {
     at.project('limits:\n  memory: lots\nmount: []\nuser: root\n');
     expect((await at.problem()).message.split('\n').map((line) => line.split(': ')[0])).toEqual([
       'ags.yaml:2:11',
@@ -263,7 +263,7 @@ describe('errors', () => {
     ]);
   });
 
-  test("the user's own file is named by its path", async () => {
+  test("problems of the user's file name its path", async () => {
     at.user('limits:\n  memry: 4g\n');
     expect(await at.problem()).toEqual({
       code: 'config.invalid',
@@ -271,7 +271,7 @@ describe('errors', () => {
     });
   });
 
-  test('a file that is not UTF-8 is refused with the line', async () => {
+  test('a file that is not UTF-8 is refused with the line number', async () => {
     at.project(Buffer.concat([Buffer.from('# ok ä\nhide: ["'), Buffer.from([0xe4]), Buffer.from('"]\n')]));
     expect(await at.problem()).toEqual({
       code: 'config.invalid',
@@ -279,7 +279,7 @@ describe('errors', () => {
     });
   });
 
-  test('a byte order mark and Windows line ends do no harm', async () => {
+  test('a byte order mark and Windows line endings are accepted', async () => {
     at.project('\ufeffuser: 1001\r\nhide:\r\n  - secret.txt\r\n');
     expect((await at.load()).origins[`hide[${HIDE.length}]`]).toBe('ags.yaml:3');
   });
@@ -298,7 +298,7 @@ describe('errors', () => {
     ],
     ['repeated keys', 'a: 1\n'.repeat(40_000), `ags.yaml:4286:4: ${LONG}`],
     ['quotes', '"'.repeat(200_000), `ags.yaml:1:59999: ${LONG}`],
-  ])('a bomb of %s is refused before the YAML library builds anything from it', async (_, text, message) => {
+  ])('a bomb of %s is refused before the YAML library expands it', async (_, text, message) => {
     at.project(text);
     expect(await at.problem()).toEqual({ code: 'config.invalid', message });
   });
@@ -323,11 +323,11 @@ describe('errors', () => {
       '--env: expected the name of a variable: letters, digits and _, not a digit first, found ""',
     ],
     [{ reveal: ['../x'] }, '--reveal: "../x": a pattern may not contain "..", "." or empty names'],
-  ])('the flags %j are wrong usage', async (flags, message) => {
+  ])('the flags %j are a usage error', async (flags, message) => {
     expect(await at.problem(flags)).toEqual({ code: 'usage.invalid', message });
   });
 
-  test('"did you mean" is silent when nothing is near', () => {
+  test('"did you mean" suggests only similar names', () => {
     expect([
       suggest('hid', ['hide', 'user']),
       suggest('unix-sockets', ['ptrace', 'unixSockets']),
@@ -342,7 +342,7 @@ describe('files', () => {
     expect(await at.problem()).toEqual({ code: 'config.invalid', message: 'ags.yaml has more than 256 kB.' });
   });
 
-  test('a link that leaves the project is refused, also through a directory; one that stays inside is followed', async () => {
+  test('a link that leaves the project is refused, also through a directory; a link inside it is followed', async () => {
     const link = join(at.input.projectDir, 'ags.yaml');
     fs.writeFileSync(join(at.input.home, 'outside.yaml'), 'user: 1002\n');
     fs.symlinkSync('../outside.yaml', link);
@@ -363,7 +363,7 @@ describe('files', () => {
     expect((await at.load()).workspace).toBe('copy');
   });
 
-  test('a fifo, a directory, a link to nothing and a wrong name are errors, never silence', async () => {
+  test('a fifo, a directory, a broken link and a wrong name are errors', async () => {
     const path = join(at.input.projectDir, 'ags.yaml');
     execFileSync('mkfifo', [path]);
     expect((await at.problem()).message).toBe('ags.yaml is not a regular file.');
@@ -378,7 +378,7 @@ describe('files', () => {
     expect((await at.problem()).message).toBe('ags.yml is not read: its name must end in .yaml.');
   });
 
-  test("the user's own file may be a link to anywhere", async () => {
+  test("the user's own file may be a link to any place", async () => {
     fs.mkdirSync(dirname(at.input.userConfigFile), { recursive: true });
     fs.writeFileSync(join(at.dir, 'dotfiles.yaml'), 'workspace: copy\n');
     fs.symlinkSync(join(at.dir, 'dotfiles.yaml'), at.input.userConfigFile);
@@ -386,7 +386,7 @@ describe('files', () => {
   });
 });
 
-describe('places that are never shown', () => {
+describe('paths that no sandbox may see', () => {
   test.each([
     '/',
     '~/',
@@ -412,7 +412,7 @@ describe('places that are never shown', () => {
     });
   });
 
-  test('a link to one of them is no way around', async () => {
+  test('a link does not bypass the protection', async () => {
     const home = at.input.home;
     fs.mkdirSync(join(home, 'data'));
     fs.symlinkSync('../../home', join(home, 'data/home'));
@@ -430,19 +430,19 @@ describe('places that are never shown', () => {
     );
   });
 
-  test('tool directories that hold the files of ags', async () => {
+  test('tool directories cannot contain the files of ags', async () => {
     at.user('tools:\n  add: [.local]\n');
     expect((await at.problem()).message).toBe(
       `${at.input.userConfigFile}:2:9: tools.add[0]: ~/.local cannot be shown: ags keeps its own files there`,
     );
   });
 
-  test('a built-in tool directory is left out when the user keeps the state of ags in it', async () => {
+  test('a built-in tool directory that contains the state of ags is left out', async () => {
     const { toolDirs } = await loadConfig({ ...at.input, stateDir: join(at.input.home, '.cargo/bin/state') });
     expect(toolDirs).toEqual(TOOL_DIRS.filter((path) => path !== '.cargo/bin'));
   });
 
-  test('a part of a tool directory cannot be removed, and that is said', async () => {
+  test('removing a part of a tool directory is refused with the reason', async () => {
     at.user('tools:\n  remove: [.local/lib/secret]\n');
     expect((await at.problem()).message).toBe(
       `${at.input.userConfigFile}:2:12: tools.remove[0]: ~/.local/lib/secret lies in ~/.local/lib, which can only be removed as a whole`,

@@ -37,7 +37,7 @@ secrets:
 `;
 
 describe('the network section', () => {
-  test('is one policy, in one spelling, and each rule knows where it stands', async () => {
+  test('is one normalized policy, and each rule names its origin', async () => {
     at.user(FULL);
     const { network, secrets } = await at.load();
     const o = (line: number): string => `${at.input.userConfigFile}:${line}`;
@@ -112,7 +112,7 @@ describe('the network section', () => {
     ]);
   });
 
-  test('is the same whether nobody mentions it or somebody does without saying anything', async () => {
+  test('is the same when it is missing, empty, or made of empty keys', async () => {
     const untouched = (await at.load()).network;
     at.user('network: {}\n');
     at.project('network:\n  allow:\n');
@@ -121,7 +121,7 @@ describe('the network section', () => {
     expect(origins['network.limits.bytesOut']).toBe('built-in');
   });
 
-  test('flags come last, and say which flag they are', async () => {
+  test('flags come last and name themselves as origin', async () => {
     at.user('network: { mode: record, allow: [a.test], limits: { bytesOut: 1g } }\n');
     at.project('network: { mode: off, deny: [b.test, b.test] }\n');
     const { network, origins } = await at.load({
@@ -257,14 +257,14 @@ describe('the network section', () => {
       'secrets:\n - { name: a, host: a.test, env: A, from: { env: A } }\n - { name: b, host: b.test, endpoint: A, send: "{}", from: { env: A } }',
       '3:4: secrets[1]: another secret uses the variable "A", at ags.yaml:2',
     ],
-  ])('%j is refused with its place', async (text, message) => {
+  ])('%j is refused with its line', async (text, message) => {
     at.project(`${text}\n`);
     expect(await at.problem()).toEqual({ code: 'config.invalid', message: `ags.yaml:${message}` });
   });
 });
 
-describe("what a project's file asks for", () => {
-  test('is every value that widens, in full', async () => {
+describe("the requests of a project's file", () => {
+  test('list every widening value in full', async () => {
     at.project(FULL.replace('defaults: false', 'defaults: true'));
     expect(await at.asks()).toEqual([
       'ags.yaml:2: network.mode: record, where you have on',
@@ -295,14 +295,14 @@ describe("what a project's file asks for", () => {
     ]);
   });
 
-  test('is nothing when it only narrows', async () => {
+  test('are empty when the file only narrows', async () => {
     at.project(
       'network: { mode: off, defaults: false, deny: [github.com], askSeconds: 300, limits: { connections: 1, perSecond: 1, bytesOut: 1m } }\n',
     );
     expect(await at.asks()).toEqual([]);
   });
 
-  test('is nothing that the user grants to all projects, wherever it stands', async () => {
+  test('exclude rights that the user grants to all projects in any file', async () => {
     at.user(FULL);
     at.project(`# one line further down\n${FULL}`);
     expect(await at.asks()).toEqual([]);
@@ -311,7 +311,7 @@ describe("what a project's file asks for", () => {
     );
   });
 
-  test('covers what the user has switched off', async () => {
+  test('include features that the user turned off', async () => {
     at.user('network: { mode: off, defaults: false }\n');
     at.project('network: { mode: on, defaults: true }\n');
     expect(await at.asks()).toEqual([
@@ -320,7 +320,7 @@ describe("what a project's file asks for", () => {
     ]);
   });
 
-  test('shows a long command to its last word', async () => {
+  test('show a long command in full', async () => {
     const long = 'x'.repeat(5000);
     at.project(
       JSON.stringify({
@@ -332,13 +332,13 @@ describe("what a project's file asks for", () => {
 });
 
 describe('built-in lists', () => {
-  test('every rule is valid, is in one list only, and has nothing but a host and a port by default', () => {
+  test('every default rule is valid, in one list only, and consists of a host and a port', () => {
     const rules = Object.entries(PRESETS).flatMap(([name, preset]) =>
       preset.rules.map((text) => ({ name, preset, text })),
     );
     expect(rules.filter(({ text }) => 'problem' in parseRule(text))).toEqual([]);
     expect(rules.filter(({ text }, i) => rules.findIndex((other) => other.text === text) !== i)).toEqual([]);
-    // With a path the gateway would have to look into every connection to that host.
+    // A rule with a path makes the gateway decrypt every connection to that host.
     expect(
       rules.filter(({ preset, text }) => preset.default && /\/(?!\/)./.test(text.replace(/^http:\/\//, ''))),
     ).toEqual([]);
@@ -367,7 +367,7 @@ describe('built-in lists', () => {
     expect(expandRules({ presets: [], rules: [] })).toEqual([]);
   });
 
-  test('have no telemetry and no place made for leaving files', () => {
+  test('contain no telemetry host and no upload host', () => {
     const open =
       /\bgist\b|paste|transfer|webhook|ngrok|sentry|telemetry|analytics|segment|statsig|datadog|mixpanel|events?\./;
     expect(Object.values(PRESETS).flatMap(({ rules }) => rules.filter((rule) => open.test(rule)))).toEqual([]);

@@ -1,4 +1,4 @@
-// test/config/network-edit.test.ts: rules are written into a file as a person would, and nothing else in it moves.
+// test/config/network-edit.test.ts: ags edits rules in a file as a person would and changes nothing else in it.
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,7 +75,7 @@ test.each<[string, string, string]>([
   expect(edit(before, ADD)).toBe(after);
 });
 
-test('the file that ags init writes keeps every line', () => {
+test('editing the file of ags init keeps every line', () => {
   expect(edit(configTemplate(), { add: ['a.test'] })).toBe(`${configTemplate()}\nnetwork:\n  allow:\n    - a.test\n`);
 });
 
@@ -94,18 +94,18 @@ test.each<[string, string, string]>([
   ['the first in brackets', 'network: { deny: [a.test, x.test] }\n', 'network: { deny: [x.test], allow: [a.test] }\n'],
   ['the last in brackets', 'network: { deny: [x.test, a.test] }\n', 'network: { deny: [x.test], allow: [a.test] }\n'],
   ['the only one in brackets', 'network: { deny: [ a.test ] }\n', 'network: { deny: [  ], allow: [a.test] }\n'],
-])('%s of the other list is taken out', (_, before, after) => {
+])('%s of the opposite list is removed', (_, before, after) => {
   expect(edit(before, { add: ['a.test'], drop: ['a.test'] })).toBe(after);
 });
 
 test.each([
   ['an end of the document', 'hide: [x]\n...\n'],
   ['a file that is indented as a whole', '  hide: [x]\n'],
-])('%s is not written behind: it is refused with what to write', (_, text) => {
+])('%s is refused with the line to write by hand', (_, text) => {
   expect(() => edit(text, { add: ['a.test'] })).toThrow('ags.yaml is written in a way that ags cannot change safely.');
 });
 
-test('a rule cannot smuggle anything else into the file', () => {
+test('a rule cannot inject other content into the file', () => {
   for (const rule of [
     'a.test\nmode: off',
     'a.test # x',
@@ -127,7 +127,7 @@ test('a rule cannot smuggle anything else into the file', () => {
   }
 });
 
-test('a file keeps its mode and owner, a new one gets the owner of its directory, and a link is not followed', () => {
+test("a file keeps its mode and owner, a new file gets the directory's owner, and no link is followed", () => {
   const dir = fs.mkdtempSync(join(tmpdir(), 'ags-edit-'));
   try {
     const root = process.getuid?.() === 0;

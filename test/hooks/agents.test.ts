@@ -1,4 +1,4 @@
-// test/hooks/agents.test.ts: hooks on the whole road, from `ags start` to the events of the task, with the demo agent.
+// test/hooks/agents.test.ts: hooks from `ags start` to the events of the task, with the demo agent.
 // needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const start = (machine: Machine) =>
   machine.ags(['start', 'tried', 'Do something', '--agent', 'demo'], { timeoutMs: 120_000 });
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('a hook refuses the commands of an agent, another is run inside, and the log has it all', async () => {
+  test("one hook refuses an agent's commands, another runs inside, and the log records both", async () => {
     using machine = createMachine(caller);
     machine.write('.ags/hooks/pre-bash', '#!/bin/sh\necho "not today" >&2\nexit 2\n', 0o755);
     machine.write(

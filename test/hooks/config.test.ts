@@ -11,11 +11,11 @@ beforeEach(() => {
 });
 afterEach(() => at[Symbol.dispose]());
 
-test('without any there are none, and ten seconds for each', async () => {
+test('by default there are no hooks, and each has ten seconds', async () => {
   expect((await at.load()).hooks).toEqual({ use: [], commands: [], timeoutSeconds: 10 });
 });
 
-test('layers add to each other, and none takes one away', async () => {
+test('layers add hooks, and no layer removes one', async () => {
   at.user(
     'hooks:\n  use: [log, no-secrets]\n  timeout: 1m30s\n  pre-bash:\n    - run: [~/bin/check, -x]\n    - { run: "a | b", timeout: 5s }\n',
   );
@@ -58,12 +58,12 @@ test.each([
   ['hooks: { pre-bash: [x] }', 'hooks.pre-bash[0]: expected'],
   ['hooks: { pre-bsh: [{ run: x }] }', 'did you mean "pre-bash"?'],
   ['hooks: { use: [logs] }', 'expected log, protect-branches, no-secrets or format'],
-])('%s is an error that says what is expected', async (text, message) => {
+])('%s is an error that names the expected form', async (text, message) => {
   at.user(text);
   expect(await at.problem()).toMatchObject({ code: 'config.invalid', message: expect.stringContaining(message) });
 });
 
-test("a project's commands wait for approval word for word; ready-made ones and those inside do not", async () => {
+test("a project's commands need approval word for word; built-in hooks and hooks inside do not", async () => {
   at.project(
     'hooks:\n  use: [log, format]\n  pre-any:\n    - run: "rm -rf ~ # \\"x\\""\n    - { run: [a, "b c"], timeout: 1m }\n    - { run: anything, inside: true }\n',
   );
@@ -75,7 +75,7 @@ test("a project's commands wait for approval word for word; ready-made ones and 
   expect(await at.asks()).toHaveLength(1);
 });
 
-test('a new approval of ags.yaml leaves that of hook files alone', () => {
+test('a new approval of ags.yaml keeps the approval of hook files', () => {
   const hook = { path: '.ags/hooks/pre-bash', point: 'pre-bash', sha256: 'a'.repeat(64) } as const;
   const one = { ...at.input, bytes: Buffer.from('1'), asks: [], now: new Date(0) };
   mkdirSync(at.input.stateDir, { recursive: true });
@@ -86,7 +86,7 @@ test('a new approval of ags.yaml leaves that of hook files alone', () => {
   expect(approvalOf(at.input.stateDir, at.input.projectDir)?.hooks).toBe(undefined);
 });
 
-test('approvals that were damaged are an error, not an approval', () => {
+test('damaged approvals are an error, not an approval', () => {
   mkdirSync(at.input.stateDir, { recursive: true });
   const entry = { sha256: 'x', asks: [], hooks: 'all', at: '' };
   writeFileSync(join(at.input.stateDir, 'trust.json'), JSON.stringify({ version: 1, projects: { '/x': entry } }));

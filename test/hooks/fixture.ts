@@ -1,4 +1,4 @@
-// test/hooks/fixture.ts: a home and a project with hooks, and the hooks of a run over them.
+// test/hooks/fixture.ts: a home and a project with hooks, opened as for a run.
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Agent } from '../../src/agents/agent.ts';
@@ -31,7 +31,7 @@ export const STOP: GateRequest = { when: 'stop', tool: '', actions: [], input: n
 
 export const NO_HOOKS: HookPolicy = { use: [], commands: [], timeoutSeconds: 10 };
 
-/** Its hooks bring a request as it is. */
+/** An agent whose hooks pass requests through unchanged. */
 export const AGENT: Pick<Agent, 'name' | 'gate' | 'readHook'> = {
   name: 'tried',
   gate: 'enforced',
@@ -44,13 +44,13 @@ export interface HookPlace extends AsyncDisposable {
   readonly task: string;
   readonly context: HostContext;
   readonly events: HookDecided[];
-  /** Below the project. */
+  /** Writes a file in the project. */
   file(path: string, content: string, mode?: number): void;
-  /** Below ~/.config/ags/hooks. */
+  /** Writes a file in ~/.config/ags/hooks. */
   own(path: string, content: string, mode?: number): void;
   trust(): void;
   open(more?: Partial<RunHooksInput>): Promise<RunHooks>;
-  /** Events without their time. */
+  /** Events without durations. */
   said(): Omit<HookDecided, 'ms' | 'type'>[];
 }
 
@@ -121,7 +121,7 @@ export function createHookPlace(): HookPlace {
   };
 }
 
-/** Processes that have this word among their arguments. */
+/** Processes with this word in their command line. */
 export function processesWith(word: string): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

@@ -1,4 +1,4 @@
-// test/hooks/listener.test.ts: what hostile programs inside a sandbox can say at the door of the hooks, and the client that asks there.
+// test/hooks/listener.test.ts: hostile requests from a sandbox to the hook listener, and the client that asks it.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-/** A port on which `meet` gets everybody. */
+/** A port on which `meet` receives every connection. */
 async function listen(meet: (socket: Socket) => void): Promise<number> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -42,7 +42,7 @@ async function listener(
   return listen((socket) => served.enter(socket));
 }
 
-/** All that the other side says until it is done; "" when it just hangs up. */
+/** Returns everything the peer sends until it closes; "" if it closes without an answer. */
 function talk(port: number, text: string | Buffer, hold: { open: boolean } = { open: true }): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => (hold.open ? socket.write(text) : socket.end(text)));
@@ -60,8 +60,8 @@ const verdictIn = (said: string): unknown => {
   return said === '' ? 'hung up' : [Number(head.split(' ')[1]), JSON.parse(body)];
 };
 
-describe('the door', () => {
-  test('answers with what the hooks say, and hands on the event and its JSON', async () => {
+describe('the hook listener', () => {
+  test('returns the verdict of the hooks and passes on the event and its JSON', async () => {
     const heard: unknown[] = [];
     const port = await listener((event, json) => {
       heard.push([event, json]);
@@ -112,7 +112,7 @@ describe('the door', () => {
     expect(asked).toBe(0);
   });
 
-  test('a request that stops in the middle is not judged', async () => {
+  test('an incomplete request is not judged', async () => {
     let asked = 0;
     const port = await listener(() => Promise.resolve((asked++, { allow: true })));
     expect(
@@ -121,7 +121,7 @@ describe('the door', () => {
     expect(asked).toBe(0);
   });
 
-  test('a slow one is cut off, in the head and in the body alike', async () => {
+  test('a slow request is closed, in the head and in the body', async () => {
     const port = await listener(() => Promise.resolve({ allow: true }), { requestMs: 200 });
     const slow = (text: string): Promise<string> =>
       new Promise((resolve) => {
@@ -151,7 +151,7 @@ describe('the door', () => {
     expect(heard).toEqual(['first', 'third']);
   });
 
-  test('more than may be at once are turned away, and those that were let in are answered', async () => {
+  test('requests over the limit are closed, and accepted ones are answered', async () => {
     const waiting: (() => void)[] = [];
     const port = await listener(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))));
     const first = Array.from({ length: 4 }, () => talk(port, post('/hook/x', '{}')));
@@ -161,7 +161,7 @@ describe('the door', () => {
     expect((await Promise.all(first)).map(verdictIn)).toEqual(first.map(() => [200, { allow: true }]));
   });
 
-  test('hanging up frees the connection, not the judgement: as many as before are judged at once', async () => {
+  test('a closed connection keeps its judgement slot until the hooks finish', async () => {
     const waiting: (() => void)[] = [];
     let most = 0;
     let now = 0;
@@ -183,7 +183,7 @@ describe('the door', () => {
     expect(most).toBe(4);
   });
 
-  test('bodies together are bounded', async () => {
+  test('the total size of all bodies is bounded', async () => {
     const waiting: (() => void)[] = [];
     const port = await listener(() => new Promise((resolve) => waiting.push(() => resolve({ allow: true }))), {
       totalBytes: 1500,
@@ -195,7 +195,7 @@ describe('the door', () => {
     expect(verdictIn(await first)).toEqual([200, { allow: true }]);
   });
 
-  test('what fails on our side is a no', async () => {
+  test('an error of ags is a refusal', async () => {
     const port = await listener(() => Promise.reject(new Error('broken')));
     expect(verdictIn(await talk(port, post('/hook/x', '{}')))).toEqual([
       400,
@@ -207,7 +207,7 @@ describe('the door', () => {
     expect(verdictIn(await talk(thrown, post('/hook/x', '{}')))).toMatchObject([400, { allow: false }]);
   });
 
-  test('a body nested without end is judged or refused, and the door stays open', async () => {
+  test('a deeply nested body gets a verdict, and the listener keeps working', async () => {
     await using at = createHookPlace();
     at.own('pre-any', '#!/bin/sh\nexit 0\n');
     const hooks = await at.open();
@@ -274,11 +274,11 @@ describe('the client', () => {
       socket.end(text);
     });
 
-  test('is short', () => {
+  test('has fewer than 60 lines', () => {
     expect(hookClient(3130, 20).split('\n').length).toBeLessThan(60);
   });
 
-  test('ends with 0 for a yes, and with 2 and the reason for a no', async () => {
+  test('exits with 0 for approval, and with 2 and the reason for refusal', async () => {
     const heard: unknown[] = [];
     const yes = await listener(
       (event, json) => {
@@ -293,7 +293,7 @@ describe('the client', () => {
     expect(await ask(no)).toEqual({ code: 2, stderr: 'not today,\nand not ümorrow\n' });
   });
 
-  test('a reason that says "allowed" is a no all the same', async () => {
+  test('a reason that says "allowed" is still a refusal', async () => {
     const port = await listener(() => Promise.resolve({ allow: false, reason: 'allowed' }));
     expect(await ask(port)).toEqual({ code: 2, stderr: 'allowed\n' });
   });
@@ -309,12 +309,12 @@ describe('the client', () => {
     ['HTTP/1.1 403 No\r\n\r\nallowed\n', 'allowed'],
     ['HTTP/1.1 500 No\r\n\r\n', 'This is refused'],
     [`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(2_000_000)}`, 'more than'],
-  ])('the answer %j is a no', async (answer, why) => {
+  ])('the answer %j is a refusal', async (answer, why) => {
     const { code, stderr } = await ask(await says(answer));
     expect({ code, why: stderr.includes(why) || stderr }).toEqual({ code: 2, why: true });
   });
 
-  test('nobody there, nobody who answers, no event, too much to say: all a no', async () => {
+  test('a missing listener, a missing answer, a missing event, an oversized request and an interrupt are refusals', async () => {
     const port = await listen(() => undefined);
     expect(await ask(port, { seconds: 1 })).toEqual({
       code: 2,
@@ -336,7 +336,7 @@ describe('the client', () => {
     expect(await ask(port)).toMatchObject({ code: 2, stderr: expect.stringContaining('Connection refused') });
   });
 
-  test('the environment cannot make it say yes', async () => {
+  test('no environment variable turns a refusal into approval', async () => {
     const directory = mkdtempSync('/tmp/ags-perl-');
     writeFileSync(join(directory, 'Evil.pm'), 'package Evil; exit 0; 1;\n');
     writeFileSync(join(directory, 'Socket.pm'), 'package Socket; exit 0; 1;\n');

@@ -1,4 +1,4 @@
-// test/hooks/programs.test.ts: real programs as hooks: what their end means, and what they can neither use up nor leave behind.
+// test/hooks/programs.test.ts: real programs as hooks: their exit codes, resource limits and clean-up.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { COMMAND, createHookPlace, NO_HOOKS, processesWith, READ, STOP, WRITE, W
 
 const sh = (body: string): string => `#!/bin/sh\n${body}\n`;
 
-/** What one hook makes of a command. */
+/** The verdict of one hook on a command. */
 async function verdictOf(content: string, timeoutSeconds = 10): Promise<unknown> {
   await using at = createHookPlace();
   at.own('pre-bash', content);
@@ -25,7 +25,7 @@ const NAME = '~/.config/ags/hooks/pre-bash';
 const FAILED = `failed: The hook ${NAME} failed, so this is refused: `;
 
 if (process.env[RUNNER.word] !== undefined)
-  test('a runner at work', async () => {
+  test('a runner with hooks (helper of another test)', async () => {
     await using at = createHookPlace();
     const word = process.env[RUNNER.word] ?? '';
     at.own('pre-bash', sh(`sleep ${word} & sleep ${word}`));
@@ -49,25 +49,25 @@ function hookTests(): void {
     ['kill -KILL $$', `${FAILED}it was ended by SIGKILL`],
     ['nonexistent-program-x', `${FAILED}it ended with exit code 127`],
     ['echo "{\\"decision\\":\\"block\\"}"; exit 0', 'allowed'],
-    // It neither reads what it is told nor waits for it.
+    // Closes its input and never reads the request.
     ['exec <&-; exit 0', 'allowed'],
-    // Only what it says on stderr is a reason.
+    // Only stderr is a reason.
     ['echo out; echo err >&2; exit 2', `refused: Refused by the hook ${NAME}: err`],
-    // What it leaves in the background does not hold the answer up.
+    // A background process does not delay the answer.
     ['sleep 1000 & exit 0', 'allowed'],
     ['setsid sleep 1000 & exit 0', 'allowed'],
   ])('"%s" is: %s', async (body, expected) => {
     expect(await verdictOf(sh(body))).toMatch(String(expected));
   });
 
-  test('a hook without an interpreter, or one that is no program at all, refuses', async () => {
+  test('a hook without an interpreter, or without a program, refuses', async () => {
     expect(await verdictOf('#!/nonexistent/interpreter\n')).toContain(
       `${FAILED}it ended with exit code 127: prlimit: `,
     );
     expect(await verdictOf('\u0001\u0002\u0003')).toContain(FAILED);
   });
 
-  test('a hook is told everything, in a directory of its own, with a small environment', async () => {
+  test('a hook receives the whole request, in its own directory, with a small environment', async () => {
     await using at = createHookPlace();
     at.own(
       'pre-bash',
@@ -99,27 +99,27 @@ function hookTests(): void {
     expect(statSync(join(at.task, 'hooks')).mode & 0o777).toBe(0o700);
   });
 
-  test('a hook that takes too long is ended with all that it started, and refuses', async () => {
+  test('a hook that exceeds its time is killed with its children, and refuses', async () => {
     const word = `77${Date.now()}`;
     const body = `sleep ${word} & setsid sleep ${word} & setsid sh -c 'setsid sleep ${word} & sleep ${word}' & sleep ${word}`;
     expect(await verdictOf(sh(body), 1)).toBe(`${FAILED}it gave no answer within 1 s`);
     await until(() => processesWith(word).length === 0);
   });
 
-  test('a hook that traps signals and never reads on is ended all the same', async () => {
+  test('a hook that traps signals and stops reading is killed, too', async () => {
     expect(await verdictOf(sh(`trap '' TERM INT HUP; while :; do sleep 0.1; done`), 1)).toBe(
       `${FAILED}it gave no answer within 1 s`,
     );
   });
 
-  test('a hook cannot start processes without end', async () => {
+  test('a fork bomb in a hook is bounded', async () => {
     const word = `78${Date.now()}`;
     const bomb = `i=0; while [ $i -lt 600 ]; do sleep ${word} & i=$((i+1)); done; wait`;
     expect(await verdictOf(sh(bomb), 60)).toBe(`${FAILED}it started more than 256 processes`);
     await until(() => processesWith(word).length === 0);
   });
 
-  test('a hook cannot use up memory, disk or processor', async () => {
+  test('a hook cannot exhaust memory, disk or processor', async () => {
     const data = `perl -e '$x = "a" x (3 * 2**30); print length $x' >&2 && exit 0; exit 4`;
     expect(await verdictOf(sh(data))).toContain(`${FAILED}it ended with exit code 4`);
     expect(await verdictOf(sh('truncate -s 2G big 2>/dev/null && exit 0; exit 5'))).toContain(
@@ -132,16 +132,16 @@ function hookTests(): void {
     ).toBe('allowed');
   });
 
-  test('of what it prints, the first 4 kB are a reason; without end is a failure', async () => {
+  test('the reason is the first 4 kB of stderr; endless output is a failure', async () => {
     const long = await verdictOf(sh(`head -c 100000 /dev/zero | tr '\\0' 'x' | fold -w 100 >&2; exit 2`));
     expect(String(long).length).toBeGreaterThan(4000);
     expect(String(long).length).toBeLessThan(4300);
     expect(await verdictOf(sh('yes >&2'))).toBe(`${FAILED}it printed more than 16 MB`);
-    // On stdout it may print what it likes; nobody reads it.
+    // stdout is unlimited, because ags discards it.
     expect(await verdictOf(sh('head -c 50000000 /dev/zero; exit 0'))).toBe('allowed');
   });
 
-  test('what it prints is made safe to show: escape sequences, control characters, bytes that are no text', async () => {
+  test('output of hooks is sanitized: escape sequences, control characters and invalid UTF-8', async () => {
     expect(
       await verdictOf(sh(`printf '\\033]0;title\\007 \\033[31mred\\r over \\377\\376 \\342\\200\\256' >&2; exit 2`)),
     ).toBe(
@@ -152,7 +152,7 @@ function hookTests(): void {
     );
   });
 
-  test('all hooks of a point are asked in order, and the first no ends it', async () => {
+  test('all hooks of a point run in order, and the first refusal ends the sequence', async () => {
     await using at = createHookPlace();
     const note = (name: string, code = 0): string => sh(`echo ${name} >> "$HOME/order"; exit ${code}`);
     at.file('.ags/hooks/pre-bash', note('project'));
@@ -185,7 +185,7 @@ function hookTests(): void {
     });
   });
 
-  test('each point is for what its name says', async () => {
+  test('each hook point matches the actions in its name', async () => {
     await using at = createHookPlace();
     for (const point of ['pre-any', 'pre-bash', 'pre-writes', 'post-writes', 'post-stop']) at.own(point, sh('exit 0'));
     const hooks = await at.open();
@@ -207,7 +207,7 @@ function hookTests(): void {
     expect(await asked(STOP)).toEqual(['post-stop']);
   });
 
-  test('commands of the configuration: a list is a program, a text is for the shell, and one that is missing refuses', async () => {
+  test('a configured list is a program, a string is a shell command, and a missing program refuses', async () => {
     await using at = createHookPlace();
     const of = (run: string | string[], timeoutSeconds: number | null = null) =>
       ({ point: 'pre-bash', run, timeoutSeconds, inside: false, origin: 'ags.yaml:3' }) as const;
@@ -230,7 +230,7 @@ function hookTests(): void {
     );
   });
 
-  test('an agent that is done can be sent back, but not for ever', async () => {
+  test('a hook can send an agent back only a limited number of times', async () => {
     await using at = createHookPlace();
     at.own('post-stop', sh('echo run the tests first >&2; exit 2'));
     const hooks = await at.open();
@@ -240,7 +240,7 @@ function hookTests(): void {
     expect(at.events.map(({ verdict }) => verdict)).toEqual(Array(7).fill('refused'));
   });
 
-  test('many at once wait for each other and are all answered', async () => {
+  test('many concurrent requests queue up, and all get an answer', async () => {
     await using at = createHookPlace();
     at.own('pre-bash', sh('echo x >> "$HOME/count"'));
     const hooks = await at.open();
@@ -249,7 +249,7 @@ function hookTests(): void {
     expect(readFileSync(join(at.context.home, 'count'), 'utf8')).toBe('x\n'.repeat(40));
   });
 
-  test('however many hooks there are, together they answer in time', async () => {
+  test('many hooks together answer within the time limit', async () => {
     const silent = { point: 'pre-bash', timeoutMs: 2 ** 30, ask: () => new Promise<never>(() => undefined) } as const;
     const quick = { ...silent, ask: () => Promise.resolve({ verdict: 'allowed' } as const) };
     const events: HookDecided[] = [];
@@ -267,7 +267,7 @@ function hookTests(): void {
     expect(events.map(({ hook, verdict }) => `${hook} ${verdict}`)).toEqual(['quick allowed', 'silent failed']);
   });
 
-  test('what cannot be told to a hook is refused', async () => {
+  test('a request that cannot be described to a hook is refused', async () => {
     await using at = createHookPlace();
     at.own('pre-any', sh('exit 0'));
     const hooks = await at.open();
@@ -280,7 +280,7 @@ function hookTests(): void {
     expect(at.events.map(({ verdict }) => verdict)).toEqual(['failed', 'failed']);
   });
 
-  test('hooks that run inside go through the sandbox, and what fails there refuses', async () => {
+  test('inside hooks run in the sandbox, and their failures refuse', async () => {
     await using at = createHookPlace();
     const calls: unknown[] = [];
     const inside = {
@@ -315,7 +315,7 @@ function hookTests(): void {
     expect(await hooks.gate(WROTE)).toMatchObject({ allow: false, reason: expect.stringContaining('within 1 s') });
   });
 
-  test('an agent that cannot be stopped is observed', async () => {
+  test('an agent that cannot be stopped is only observed', async () => {
     await using at = createHookPlace();
     at.own('pre-bash', sh('echo never >&2; exit 2'));
     at.own('post-writes', sh('exit 0'));
@@ -337,14 +337,14 @@ function hookTests(): void {
     ]);
   });
 
-  test('without any hook nothing is set up and everything goes on', async () => {
+  test('without hooks nothing is set up, and every action is allowed', async () => {
     await using at = createHookPlace();
     const hooks = await at.open();
     expect([hooks.listener, hooks.listeners, hooks.files]).toEqual([null, [], []]);
     expect(await hooks.gate(COMMAND)).toEqual({ allow: true });
   });
 
-  test('when the run is over, so are its hooks, and their copies are gone', async () => {
+  test('the end of the run ends its hooks and deletes their copies', async () => {
     await using at = createHookPlace();
     const word = `79${Date.now()}`;
     at.own('pre-bash', sh(`setsid sleep ${word} & sleep ${word}`));
@@ -358,7 +358,7 @@ function hookTests(): void {
     expect(await hooks.gate(COMMAND)).toMatchObject({ allow: false });
   });
 
-  test('what runs is a copy that only its owner has, made when the run began', async () => {
+  test('hooks run as private copies from the start of the run', async () => {
     await using at = createHookPlace();
     at.file('.ags/hooks/pre-bash', sh('echo no >&2; exit 2'));
     at.trust();
@@ -372,7 +372,7 @@ function hookTests(): void {
     expect(await hooks.gate(COMMAND)).toMatchObject({ allow: false });
   });
 
-  test('when the runner is killed, its hooks end by themselves', async () => {
+  test('hooks end when their runner is killed', async () => {
     const word = `76${Date.now()}`;
     const directory = mkdtempSync('/tmp/ags-runner-');
     const env = { [RUNNER.word]: word, [RUNNER.directory]: directory };
@@ -381,7 +381,7 @@ function hookTests(): void {
     try {
       const said = (): string =>
         existsSync(join(directory, 'pid')) ? readFileSync(join(directory, 'pid'), 'utf8') : '';
-      // It is there before it says anything, and 0 would be all of us.
+      // The file exists before it has content, and pid 0 would mean our own process group.
       await until(() => Number(said()) > 0);
       process.kill(Number(said()), 'SIGKILL');
       await until(() => processesWith(word).length === 0);

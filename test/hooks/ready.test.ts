@@ -1,4 +1,4 @@
-// test/hooks/ready.test.ts: the hooks that come with ags.
+// test/hooks/ready.test.ts: the built-in hooks.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -106,14 +106,14 @@ describe('protect-branches', () => {
     expect(protectBranches(command(line))).toEqual({ verdict: 'allowed' });
   });
 
-  test('refuses to write where git keeps them', () => {
+  test('refuses to write into git directories', () => {
     for (const path of ['.git/refs/heads/main', '/project/.git/refs/heads/release/1', '.git/packed-refs'])
       expect(protectBranches(write('abc', path))).toMatchObject({ verdict: 'refused' });
     expect(protectBranches(write('abc', '.git/refs/heads/x'))).toEqual({ verdict: 'allowed' });
   });
 
-  // What takes quadratic time would not end within the time of a test.
-  test('no line takes long to read', () => {
+  // Quadratic time would exceed the test's timeout.
+  test('every line is read in linear time', () => {
     for (const piece of ['"', "'", '\\"', '"\\', '\'"', '$(', 'git push ', 'a\\', '"a\' '])
       for (let times = 0; times < 10; times++) simpleCommands(piece.repeat(100_000 / piece.length));
   });
@@ -140,7 +140,7 @@ describe('no-secrets', () => {
     }
   });
 
-  test('lets everything else pass', () => {
+  test('allows everything else', () => {
     expect(
       noSecrets(write('const key = process.env.KEY;\nAKIA is short\npostgres://user:password@localhost/db')),
     ).toEqual({
@@ -161,7 +161,7 @@ async function using(
 }
 
 describe('log', () => {
-  test('has every action once, also those that another hook refuses', async () => {
+  test('records every action once, also those that another hook refuses', async () => {
     await using at = await using(['no-secrets', 'log']);
     const secret = {
       ...WRITE,
@@ -192,7 +192,7 @@ describe('log', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test('is bounded, by the line and as a whole', async () => {
+  test('bounds each line and the whole file', async () => {
     await using at = await using(['log']);
     const file = join(at.task, 'actions.jsonl');
     await at.hooks.gate({ ...COMMAND, actions: [{ kind: 'command', command: 'x'.repeat(5_000_000) }] });
@@ -202,7 +202,7 @@ describe('log', () => {
     expect([statSync(file).size < 1000, statSync(`${file}.1`).size]).toEqual([true, 65 * 2 ** 20]);
   });
 
-  test('that cannot be written refuses', async () => {
+  test('refuses when the log cannot be written', async () => {
     await using at = await using(['log']);
     mkdirSync(join(at.task, 'actions.jsonl'));
     expect(await at.hooks.gate(COMMAND)).toMatchObject({ allow: false, reason: expect.stringContaining('EISDIR') });
@@ -210,7 +210,7 @@ describe('log', () => {
 });
 
 describe('format', () => {
-  /** Runs what it would run inside, in a project of its own. */
+  /** Runs the hook's inside command in a project of its own. */
   function format(
     files: Record<string, string>,
     paths: string[],
@@ -236,10 +236,10 @@ describe('format', () => {
       return '';
     }
   };
-  /** Adds its own name and what it was told to the last of its arguments. */
+  /** Appends its name and arguments to the file in its last argument. */
   const tool = (name: string): string => `#!/bin/sh\nfor last; do :; done\necho "${name} $*" >> "$last"\n`;
 
-  test('runs the formatter that the project has, over what was written', () => {
+  test("runs the project's formatter over the written file", () => {
     const prettier = format(
       { '.prettierrc': '{}', 'node_modules/.bin/prettier': tool('prettier'), 'a b.ts': 'x\n', '-x.ts': 'y\n' },
       ['a b.ts', '-x.ts', 'gone.ts'],
@@ -263,7 +263,7 @@ describe('format', () => {
     expect(go.read('a.go')).toBe('gofmt -w ./a.go\n');
   });
 
-  test('does nothing where there is none, and says what a formatter says that fails', () => {
+  test('does nothing without a formatter, and reports the output of one that fails', () => {
     expect(format({ 'a.ts': 'x' }, ['a.ts'])).toMatchObject({ status: 0, stderr: '' });
     expect(format({ 'node_modules/.bin/prettier': tool('prettier'), 'a.ts': 'x' }, ['a.ts']).read('a.ts')).toBe('x');
     const failing = format(
@@ -280,7 +280,7 @@ describe('format', () => {
     expect(script).toContain('"${edition:-2021}"');
   });
 
-  test('runs inside the sandbox and nowhere else', async () => {
+  test('runs only inside the sandbox', async () => {
     const at = createHookPlace();
     const calls: string[] = [];
     const hooks = await at.open({

@@ -1,5 +1,5 @@
-// test/hooks/sandbox.test.ts: hooks over a real sandbox: the client inside asks at the door, and nothing an agent does in there
-// changes, shows or skips a hook.
+// test/hooks/sandbox.test.ts: hooks with a real sandbox: the client inside asks the listener, and no action of an agent changes, reveals
+// or skips a hook.
 // needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:net';
@@ -23,7 +23,7 @@ function specOf(place: Place, hooks: RunHooks): SandboxSpec {
   return place.spec(files, { network: withListeners({ kind: 'loopback' }, hooks.listeners) });
 }
 
-/** A shell line inside, with $ASK as the agent's own hook. */
+/** Runs a shell line inside, with $ASK as the agent's hook command. */
 async function inside(hooks: RunHooks, line: string, onListener = hooks.onListener.bind(hooks)): Promise<Outcome> {
   using place = await createPlace((directory) => openNative(directory));
   const ask = hooks.listener?.command.join(' ') ?? '';
@@ -43,7 +43,7 @@ async function withHook(hook: string, use: (hooks: RunHooks, at: HookPlace) => P
   await use(await at.open(), at);
 }
 
-test('a yes and a no reach the agent inside, on a sandbox without any other network', async () => {
+test('approval and refusal reach the agent inside, in a sandbox without any other network', async () => {
   await withHook('#!/bin/sh\ngrep -q \'"npm test"\'\n', async (hooks) => {
     expect(hooks.listener).toEqual({
       command: ['/usr/bin/perl', '-T', '/run/ags/hook'],
@@ -58,7 +58,7 @@ test('a yes and a no reach the agent inside, on a sandbox without any other netw
   });
 });
 
-test('the client cannot be changed, and neither hooks nor their copies are visible', async () => {
+test('a sandbox cannot change the client, or see hooks and their copies', async () => {
   await withHook(NO_HOOK, async (hooks, at) => {
     const tries = [
       'echo "exit 0" > /run/ags/hook',
@@ -76,7 +76,7 @@ test('the client cannot be changed, and neither hooks nor their copies are visib
   });
 });
 
-test("an agent that changes its own copy of the project's hook changes nothing", async () => {
+test("changing the sandbox's copy of the project's hook has no effect", async () => {
   await using at = createHookPlace();
   at.file('.ags/hooks/pre-bash', NO_HOOK);
   at.trust();
@@ -105,7 +105,7 @@ test("an agent that changes its own copy of the project's hook changes nothing",
   expect(readFileSync(join(at.project, '.ags/hooks/pre-bash'), 'utf8')).toBe(NO_HOOK);
 });
 
-test('asking at the door itself makes a hook run once more, and lets nothing pass', async () => {
+test('a direct request to the listener only runs a hook again, and allows nothing', async () => {
   await withHook('#!/bin/sh\ngrep -q "echo harmless" || { echo "not today" >&2; exit 2; }\n', async (hooks, at) => {
     const harmless = request.replaceAll('npm test', 'echo harmless');
     const talk = `perl -MIO::Socket::INET -e 'my $s = IO::Socket::INET->new("127.0.0.1:3130") or die; my $b = shift; print $s "POST /hook/x HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: ".length($b)."\\r\\n\\r\\n$b"; print <$s>' '${harmless}' | tail -n 1`;
@@ -115,7 +115,7 @@ test('asking at the door itself makes a hook run once more, and lets nothing pas
   });
 });
 
-test('nobody inside can take the door over', async () => {
+test('no program inside can replace the listener', async () => {
   await withHook(NO_HOOK, async (hooks) => {
     const steal = `perl -MSocket -e 'socket(my $s, PF_INET, SOCK_STREAM, 0); setsockopt($s, SOL_SOCKET, $_, 1) for SO_REUSEADDR, 15; print bind($s, pack_sockaddr_in(3130, inet_aton("127.0.0.1"))) && listen($s, 5) ? "taken" : "not taken", "\\n"'`;
     const said = await inside(hooks, `${steal}\necho '${request}' | $ASK PreToolUse; echo "status $?"`);
@@ -123,7 +123,7 @@ test('nobody inside can take the door over', async () => {
   });
 });
 
-test('when nobody answers outside, the client refuses', async () => {
+test('the client refuses when the listener outside does not answer', async () => {
   await withHook('#!/bin/sh\nexit 0\n', async (hooks) => {
     const ask = `echo '${request}' | $ASK PreToolUse; echo "status $?"`;
     const gone = await inside(hooks, ask, (_name, handle) => void handle.close());
@@ -139,7 +139,7 @@ test('when nobody answers outside, the client refuses', async () => {
   });
 });
 
-test('nothing of a run is left behind', async () => {
+test('a run leaves nothing behind', async () => {
   await withHook('#!/bin/sh\nexit 0\n', async (hooks, at) => {
     await inside(hooks, `echo '${request}' | $ASK PreToolUse`);
     await hooks.close();
@@ -148,7 +148,7 @@ test('nothing of a run is left behind', async () => {
 });
 
 if (ALSO_AS_USER)
-  test('an ordinary user has the same', async () => {
+  test('the same holds for an ordinary user', async () => {
     const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
     expect({ failed, other, enough: passed.length >= 7 }).toEqual({ failed: [], other: [], enough: true });
   }, 310_000);

@@ -1,5 +1,4 @@
-// test/hooks/trust.test.ts: which files count as hooks, and that those of a project run only with exactly the content that their
-// user has approved.
+// test/hooks/trust.test.ts: which files are hooks, and that a project's hooks run only with the exact content that the user approved.
 // uses: sandbox
 import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -24,7 +23,7 @@ const problem = (act: () => unknown): { code: string; message: string; hint: str
 };
 
 describe('hooks of a project', () => {
-  test('are refused until they are approved, each with its content', async () => {
+  test('are refused until approved, each with its content', async () => {
     await using at = createHookPlace();
     at.file('.ags/hooks/pre-bash', YES);
     at.file('.ags/hooks/post-stop.d/tests', NO);
@@ -42,7 +41,7 @@ describe('hooks of a project', () => {
     expect(await hooks.gate(COMMAND)).toEqual({ allow: true });
   });
 
-  test('any change, a new file or another place asks again', async () => {
+  test('need a new approval after any change, with a new file, or in another place', async () => {
     await using at = createHookPlace();
     const path = join(at.project, '.ags/hooks/pre-bash');
     at.file('.ags/hooks/pre-bash', YES);
@@ -67,7 +66,7 @@ describe('hooks of a project', () => {
     checkHooks(at.context, at.project);
   });
 
-  test('an approval of one project is none for a copy of it', async () => {
+  test('an approval of a project does not cover its copy', async () => {
     await using at = createHookPlace();
     at.file('.ags/hooks/pre-bash', YES);
     at.trust();
@@ -76,7 +75,7 @@ describe('hooks of a project', () => {
   });
 });
 
-describe('what cannot be a hook is an error', () => {
+describe('invalid hooks are an error', () => {
   const cases: [string, (path: string, project: string) => void, string][] = [
     ['a symbolic link', (path) => symlinkSync('/bin/true', path), '.ags/hooks/pre-bash is a symbolic link.'],
     ['a link to nothing', (path) => symlinkSync('/nonexistent', path), '.ags/hooks/pre-bash is a symbolic link.'],
@@ -140,7 +139,7 @@ describe('what cannot be a hook is an error', () => {
     expect(problem(() => checkHooks(at.context, at.project))).toMatchObject({ code: 'config.invalid', message });
   });
 
-  test("also among the user's own, which nobody else may own", async () => {
+  test("also among the user's own hooks, which must belong to the user", async () => {
     await using at = createHookPlace();
     at.own('pre-bash', YES, 0o644);
     expect(problem(() => checkHooks(at.context, at.project)).message).toBe(
@@ -158,7 +157,7 @@ describe('what cannot be a hook is an error', () => {
 });
 
 describe.each(USUAL)('ags trust, as %s', (caller) => {
-  test.runIf(HAS_SANDBOX)('shows and approves hook files together with what ags.yaml asks for', async () => {
+  test.runIf(HAS_SANDBOX)('shows and approves hook files together with the requests of ags.yaml', async () => {
     using machine = createMachine(caller);
     machine.write('.ags/hooks/pre-bash', YES, 0o755);
     machine.write(
@@ -173,7 +172,7 @@ describe.each(USUAL)('ags trust, as %s', (caller) => {
       ],
       approved: false,
     });
-    // A command that is no agent's needs no approval of hook files, but all of ags.yaml.
+    // Commands without an agent need only the approval of ags.yaml.
     expect((await machine.ags(['config'])).stderr).toContain('hooks.pre-any');
     const approved = await machine.ags(['trust', '--yes']);
     expect([approved.code, approved.stderr]).toEqual([

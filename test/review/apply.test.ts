@@ -1,5 +1,5 @@
-// Writing accepted changes into the user's tree, with a canary directory outside it. Parts that need another user, a full
-// disk or a kill run the compiled code in a child process.
+// test/review/apply.test.ts: applies accepted changes to the user's files, beside a canary directory. Parts that need another user, a full disk or a
+// kill run the compiled code in a child process.
 // uses: sandbox
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -53,7 +53,7 @@ function put(path: string, text: string, mode = 0o644): void {
   fs.chmodSync(join(project, path), mode);
 }
 
-/** Every path below a directory: its text for a file, its target for a link, null for a directory. */
+/** Every path below a directory: a file's text, a link's target, or null for a directory. */
 function tree(at = project): Record<string, string | null> {
   const entries = fs.readdirSync(at, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
@@ -70,7 +70,7 @@ function tree(at = project): Record<string, string | null> {
 
 const modeOf = (path: string): string => (fs.lstatSync(join(project, path)).mode & 0o7777).toString(8);
 
-/** Runs ES module code against the compiled sources; it answers with one JSON value on stdout. */
+/** Runs ES module code against the compiled sources and returns the JSON value that it prints. */
 function inChild(code: string, more: { user?: number; before?: string; lib?: string } = {}): unknown {
   const lib = more.lib ?? built;
   const imports = `import * as fs from 'node:fs';
@@ -87,7 +87,7 @@ function inChild(code: string, more: { user?: number; before?: string; lib?: str
 }
 
 describe('a file', () => {
-  test('that is new gets mode 644 or 755, as do its directories, less the umask', async () => {
+  test('that is new gets mode 644 or 755 under the umask, as do its directories', async () => {
     expect(await apply(write('a/b/run', '#!', '100755'))).toBe('applied');
     expect(await apply(write('a/text'))).toBe('applied');
     expect([modeOf('a'), modeOf('a/b'), modeOf('a/b/run'), modeOf('a/text')]).toEqual(['755', '755', '755', '644']);
@@ -112,27 +112,27 @@ describe('a file', () => {
     expect([modeOf('f'), tree()]).toEqual([after, { f: 'new' }]);
   });
 
-  test('that has a second name outside the project is replaced, not written into (A11, A115)', async () => {
+  test('with a hard link outside the project is replaced, not written into (A11, A115)', async () => {
     fs.linkSync(join(outside, 'canary'), join(project, 'f'));
     expect(await apply(write('f'))).toBe('applied');
     expect([tree(), tree(outside)]).toEqual([{ f: 'new' }, { canary: 'untouched' }]);
   });
 
-  test('that two names shared inside becomes two files (A115)', async () => {
+  test('with two hard links inside becomes two files (A115)', async () => {
     await apply(write('one', 'same'));
     await apply(write('two', 'same'));
     const [one, two] = ['one', 'two'].map((name) => fs.statSync(join(project, name)));
     expect([one?.nlink, two?.nlink, one?.ino === two?.ino]).toEqual([1, 1, false]);
   });
 
-  test('replaces a symbolic link itself, not what the link points to', async () => {
+  test('replaces a symbolic link, not its target', async () => {
     fs.symlinkSync(join(outside, 'canary'), join(project, 'f'));
     expect(await apply(write('f'))).toBe('applied');
     expect([tree(), tree(outside)]).toEqual([{ f: 'new' }, { canary: 'untouched' }]);
   });
 
   test.each(['\x1b]0;title\x07', '%s%n', 'new\nline', '-rf', ' ', 'a\\b', '*', '[x]', '$(touch x)', 'é', '\u202etxt'])(
-    'may have the strange name %j, which stays as it is (A19, A113)',
+    'may have the strange name %j unchanged (A19, A113)',
     async (name) => {
       expect(await apply(write(`${name}/${name}`))).toBe('applied');
       expect(tree()).toEqual({ [name]: null, [`${name}/${name}`]: 'new' });
@@ -141,24 +141,21 @@ describe('a file', () => {
     },
   );
 
-  test.runIf(root)(
-    'that root writes belongs to the owner of the place, and a replaced one keeps its owner',
-    async () => {
-      fs.chownSync(project, 1001, 1002);
-      put('f', 'old');
-      fs.chownSync(join(project, 'f'), 1003, 1004);
-      for (const op of [write('d/new'), link('d/link', 'x'), write('f')]) await apply(op);
-      const owners = ['d', 'd/new', 'd/link', 'f']
-        .map((path) => fs.lstatSync(join(project, path)))
-        .map(({ uid, gid }) => [uid, gid]);
-      expect(owners).toEqual([
-        [1001, 1002],
-        [1001, 1002],
-        [1001, 1002],
-        [1003, 1004],
-      ]);
-    },
-  );
+  test.runIf(root)("written by root belongs to the directory's owner, and a replaced one keeps its owner", async () => {
+    fs.chownSync(project, 1001, 1002);
+    put('f', 'old');
+    fs.chownSync(join(project, 'f'), 1003, 1004);
+    for (const op of [write('d/new'), link('d/link', 'x'), write('f')]) await apply(op);
+    const owners = ['d', 'd/new', 'd/link', 'f']
+      .map((path) => fs.lstatSync(join(project, path)))
+      .map(({ uid, gid }) => [uid, gid]);
+    expect(owners).toEqual([
+      [1001, 1002],
+      [1001, 1002],
+      [1001, 1002],
+      [1003, 1004],
+    ]);
+  });
 });
 
 describe('nothing is written or deleted', () => {
@@ -216,7 +213,7 @@ describe('nothing is written or deleted', () => {
     expect(tree(dirname(project))).toEqual(before);
   });
 
-  test('after a directory was swapped for a link between the look and the write (A5)', async () => {
+  test('after a directory is replaced by a link between check and write (A5)', async () => {
     put('d/f', 'old');
     const expect1 = hostState(project, 'd/f');
     fs.renameSync(join(project, 'd'), join(project, 'moved'));
@@ -232,19 +229,19 @@ describe('nothing is written or deleted', () => {
     ]);
   });
 
-  test('while a directory is swapped for a link and back all the time (A5)', { timeout: 60_000 }, async () => {
+  test('while another process keeps swapping a directory and a link (A5)', { timeout: 60_000 }, async () => {
     put('d/f', 'old');
     const flip = `const fs = require('node:fs'); process.chdir(${JSON.stringify(project)}); console.log('on');
       for (;;) {
         try { fs.renameSync('d', 'real'); fs.symlinkSync('../outside', 'd'); fs.unlinkSync('d'); fs.renameSync('real', 'd'); }
-        // The apply may have made its own "d" in between.
+        // The apply may have created its own "d" meanwhile.
         catch { try { fs.rmSync('d', { recursive: true, force: true }); fs.renameSync('real', 'd'); } catch {} }
       }`;
     const flipping = spawn(process.execPath, ['-e', flip], { stdio: ['ignore', 'pipe', 'inherit'] });
     await new Promise((resolve) => flipping.stdout.once('data', resolve));
     const outcomes = new Set<string>();
     try {
-      // A busy machine may give one of the two hardly any time: then it goes on until both have happened.
+      // On a busy machine, repeats until both outcomes have occurred.
       const end = Date.now() + 45_000;
       for (
         let round = 0;
@@ -259,11 +256,11 @@ describe('nothing is written or deleted', () => {
     }
     await new Promise((resolve) => flipping.once('exit', resolve));
     expect(tree(outside)).toEqual({ canary: 'untouched' });
-    // Both happened, so the swap was really met.
+    // Both outcomes prove that the swap hit the apply.
     expect([...outcomes].sort()).toEqual(expect.arrayContaining(['applied', 'refused']) as string[]);
   });
 
-  test('into a project that is itself a link, or lies behind one', async () => {
+  test('in a project that is a link, or is behind a link', async () => {
     fs.symlinkSync('outside', join(dirname(project), 'alias'));
     fs.symlinkSync('.', join(dirname(project), 'here'));
     for (const name of ['alias', 'here/outside', 'gone']) {
@@ -276,8 +273,8 @@ describe('nothing is written or deleted', () => {
   });
 });
 
-describe('the flag that stops at a link', () => {
-  test('is what keeps a link from being entered: without it the same code writes outside', () => {
+describe('O_NOFOLLOW', () => {
+  test('prevents entering a link: without it the same code writes outside', () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
     expect([enterLink(built), tree(outside)]).toEqual(['ENOTDIR', { canary: 'untouched' }]);
     const weak = join(dirname(project), 'weak');
@@ -289,7 +286,7 @@ describe('the flag that stops at a link', () => {
     expect([enterLink(weak), tree(outside)]).toEqual(['written', { canary: 'untouched', f: '' }]);
   });
 
-  test('holds for files too: nothing is read or made through a link, and a fifo does not block', () => {
+  test('protects files, too: no read or write through a link, and a fifo does not block', () => {
     fs.symlinkSync('../outside/canary', join(project, 'lnk'));
     fs.symlinkSync('../outside/new', join(project, 'dangling'));
     execFileSync('mkfifo', [join(project, 'fifo')]);
@@ -306,7 +303,7 @@ describe('the flag that stops at a link', () => {
     expect(tree(outside)).toEqual({ canary: 'untouched' });
   });
 
-  test('costs no descriptor: all are closed, also when a call fails', async () => {
+  test('leaks no descriptor, also when a call fails', async () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
     put('a/b/c', '');
     await apply(write('a/b/c'));
@@ -331,7 +328,7 @@ describe('the flag that stops at a link', () => {
   });
 });
 
-describe('a file that is not what it was', () => {
+describe('a file that changed meanwhile', () => {
   test.each([
     ['was edited', () => fs.appendFileSync(join(project, 'f'), '!'), 'it was changed on your side'],
     [
@@ -362,7 +359,7 @@ describe('a file that is not what it was', () => {
     expect([tree(), tree(outside)]).toEqual([before, { canary: 'untouched' }]);
   });
 
-  test('because it appeared meanwhile is left alone, and no directory is made for it', async () => {
+  test('is kept if it appeared meanwhile, and no directory is created for it', async () => {
     put('d/f', 'mine');
     expect(await applyChange({ project, op: write('d/f'), expect: null })).toEqual({
       changed: 'a file was created on your side',
@@ -373,10 +370,10 @@ describe('a file that is not what it was', () => {
     expect(tree()).toEqual({ d: null, 'd/f': 'mine' });
   });
 
-  test('is noticed after the new text is written, in the last moment', async () => {
+  test('is noticed at the last moment, after the new text was written', async () => {
     put('f', 'old');
     const op = write('f');
-    // The bytes are asked for while the temporary file is made, after the first look at the file.
+    // The apply reads the bytes after its first check of the file.
     const late = Object.defineProperty({ ...op }, 'bytes', {
       get: () => (put('f', 'edited'), Buffer.from('new')),
     }) as ApplyOp;
@@ -394,7 +391,7 @@ describe('a file that is not what it was', () => {
 });
 
 describe('a deletion', () => {
-  test('removes the directories it empties only if they are gone inside, and never one that has other files', async () => {
+  test('removes emptied directories only if the sandbox removed them, and never one with other files', async () => {
     put('a/b/c/f', '');
     put('keep/f', '');
     put('shared/f', '');
@@ -404,7 +401,7 @@ describe('a deletion', () => {
     expect(tree()).toEqual({ a: null, keep: null, shared: null, 'shared/mine': '' });
   });
 
-  test('of a link deletes the link; of a directory or a pipe is refused; of nothing is done already', async () => {
+  test('deletes a link itself, refuses a directory or a pipe, and accepts a missing file', async () => {
     fs.symlinkSync('../outside', join(project, 'lnk'));
     fs.mkdirSync(join(project, 'd'));
     execFileSync('mkfifo', [join(project, 'p')]);
@@ -424,7 +421,7 @@ describe('a deletion', () => {
 });
 
 describe('a change of type', () => {
-  test('from directory to file and from file to directory works, in whatever order it is given', async () => {
+  test('between directory and file works in both directions and any order', async () => {
     put('d/x', 'x');
     put('d/y/z', 'z');
     put('f', 'f');
@@ -442,7 +439,7 @@ describe('a change of type', () => {
     expect(tree()).toEqual({ d: null, 'd/x': 'x', 'd/y': null, 'd/y/z': 'z', f: 'f' });
   });
 
-  test('never loses a file that is not part of it', async () => {
+  test('never loses a file outside the change', async () => {
     put('d/x', 'x');
     put('d/secret', 'mine');
     put('f', 'f');
@@ -460,25 +457,25 @@ describe('a change of type', () => {
   });
 });
 
-describe('a file system that refuses', () => {
+describe('a file system error', () => {
   const attempt = `const project = process.cwd();
     const outcome = await applyChange({ project, expect: hostState(project, 'old'), op: { kind: 'write', path: 'old', mode: '100644', bytes: Buffer.alloc(1 << 20) } });
     const deep = await applyChange({ project, expect: null, op: { kind: 'write', path: 'a/b/c', mode: '100644', bytes: Buffer.alloc(1 << 20) } });
     console.log(JSON.stringify({ outcome, deep, left: fs.readdirSync('.', { recursive: true }) }));`;
 
-  test.runIf(HAS_SANDBOX)('because it is full changes nothing and leaves nothing behind', () => {
+  test.runIf(HAS_SANDBOX)('a full disk changes nothing and leaves nothing behind', () => {
     const before = `mount -t tmpfs -o size=128k tmpfs '${project}'; cd '${project}'; echo x > old`;
     const refused = { refused: 'The disk is full.' };
     expect(inChild(attempt, { before })).toEqual({ outcome: refused, deep: refused, left: ['old'] });
   });
 
-  test.runIf(HAS_SANDBOX)('because it is read-only changes nothing and leaves nothing behind', () => {
+  test.runIf(HAS_SANDBOX)('a read-only file system changes nothing and leaves nothing behind', () => {
     const before = `mount -t tmpfs tmpfs '${project}'; cd '${project}'; echo x > old; mount -o remount,bind,ro '${project}'`;
     const refused = { refused: 'The file system is read-only.' };
     expect(inChild(attempt, { before })).toEqual({ outcome: refused, deep: refused, left: ['old'] });
   });
 
-  test('because a directory is not ours changes nothing and leaves nothing behind', () => {
+  test('a directory of another user changes nothing and leaves nothing behind', () => {
     put('old', '');
     fs.chmodSync(project, 0o555);
     const code = `process.chdir('${project}');\n${attempt}`;
@@ -487,7 +484,7 @@ describe('a file system that refuses', () => {
     fs.chmodSync(project, 0o755);
   });
 
-  test.runIf(HAS_SANDBOX)('the copies that a journal needs stops the apply before the first file', () => {
+  test.runIf(HAS_SANDBOX)('a failed backup for the journal stops the apply before the first file', () => {
     put('a', 'x'.repeat(300_000));
     put('b', 'b');
     const space = join(dirname(project), 'space');
@@ -506,7 +503,7 @@ describe('a file system that refuses', () => {
 });
 
 describe('the journal', () => {
-  test('takes back every file that still is what the apply left, and says which is not', async () => {
+  test('restores every file that still has the applied content, and names the others', async () => {
     put('edited', 'old');
     put('private', 'secret', 0o600);
     put('run', '#!', 0o750);
@@ -536,7 +533,7 @@ describe('the journal', () => {
     expect(await undoJournal(journal())).toEqual(expected);
   });
 
-  test('does not delete the old name of a renamed file when the new name cannot be written', async () => {
+  test('keeps the old name of a renamed file when the new name cannot be written', async () => {
     put('old', 'text');
     fs.symlinkSync('../outside', join(project, 'lnk'));
     const [added, gone] = plan(write('lnk/new', 'text'), remove('old'));
@@ -549,7 +546,7 @@ describe('the journal', () => {
     expect(tree()).toEqual({ lnk: '-> ../outside', old: 'text' });
   });
 
-  test('refuses paths that lead elsewhere, also when it recovers', async () => {
+  test('refuses paths that lead elsewhere, also during recovery', async () => {
     const changes = [remove('../outside/canary'), write('.git/hooks/x')].map((op) => ({ op, expect: null }));
     const done = await applyAll({ project, changes, journal: journal() });
     expect(done).toEqual(
@@ -559,7 +556,7 @@ describe('the journal', () => {
     expect([tree(), tree(outside)]).toEqual([{}, { canary: 'untouched' }]);
   });
 
-  test('that was never finished, never begun or is damaged is told apart', async () => {
+  test('distinguishes an unfinished, a missing and a damaged journal', async () => {
     expect(await recover(journal())).toEqual({ kind: 'nothing-begun' });
     fs.mkdirSync(journal());
     fs.writeFileSync(join(journal(), '0'), 'half a copy');
@@ -612,18 +609,18 @@ describe('the journal', () => {
         expect((await undoJournal(journal())).every(({ outcome }) => outcome === 'restored')).toBe(true);
         expect(tree()).toEqual(before);
       }
-      // At least one kill met the apply at work.
+      // At least one kill interrupted the apply.
       expect([...kinds]).toContain('interrupted');
     },
   );
 
-  test('recovers from each single moment between the writing of a file and its name', async () => {
+  test('recovers from a crash between writing a file and renaming it', async () => {
     put('f', 'old');
     await applyAll({ project, changes: plan(write('f'), write('new/dir/g')), journal: journal() });
     const file = JSON.parse(fs.readFileSync(join(journal(), 'journal.json'), 'utf8')) as {
       steps: { path: string; temporary: string }[];
     };
-    // As if the process had died after linking "f" and just before giving "g" its name.
+    // Simulates a crash after linking "f" and before renaming "g".
     const unfinished = { ...file, state: 'applying', steps: file.steps.map((step) => ({ ...step, outcome: null })) };
     fs.writeFileSync(join(journal(), 'journal.json'), JSON.stringify(unfinished));
     fs.linkSync(join(project, 'f'), join(project, file.steps[0]?.temporary ?? ''));
@@ -655,7 +652,7 @@ function filesOf(of: Record<string, string | null>): string[] {
   return Object.keys(of).filter((path) => of[path] !== null);
 }
 
-/** Starts the code and kills it: as soon as it is ready, or some time after its journal is written. */
+/** Starts the code and kills it when it is ready, or `waitMs` after its journal is written. */
 async function killed(code: string, waitMs: number): Promise<void> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = new Promise((resolve) => child.once('exit', resolve));

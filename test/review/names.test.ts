@@ -1,4 +1,4 @@
-// Names that mean something else on another file system (attacks A99, A103, A114, A118).
+// test/review/names.test.ts: names with another meaning on another file system (attacks A99, A103, A114, A118).
 import { describe, expect, test } from 'vitest';
 import { caseCollisions, foldPath, inspectName } from '../../src/review/names.ts';
 
@@ -58,16 +58,16 @@ describe('a name is refused', () => {
     '.ｇit',
     '.git\ufe0f',
     '.g\u{e0069}it',
-  ])('because it can be read as .git: %j', (path) => {
+  ])('because a file system may read it as .git: %j', (path) => {
     expect(inspectName(path).refuse).toMatch(/^Some file systems read ".*" as \.git\.$/);
   });
 
-  test('but names that only contain the word are fine', () => {
+  test('names that only contain the word are accepted', () => {
     const fine = '.github/x .gitignore git digit .gitx x.git agit~1x .git2 git~x ... a..b ..a'.split(' ');
     expect(fine.filter((path) => inspectName(path).refuse !== null)).toEqual([]);
   });
 
-  test('at exactly the limits it is not', () => {
+  test('names at exactly the limits are accepted', () => {
     expect(inspectName('n'.repeat(255))).toEqual({ refuse: null, warnings: [] });
     expect(inspectName(`${'a/'.repeat(2047)}ab`)).toEqual({ refuse: null, warnings: [] });
   });
@@ -103,7 +103,7 @@ describe('a reviewer is warned', () => {
   });
 });
 
-describe('names that meet on another file system', () => {
+describe('names that collide on another file system', () => {
   test('are grouped', () => {
     expect(
       caseCollisions([
@@ -126,18 +126,18 @@ describe('names that meet on another file system', () => {
     ]);
   });
 
-  test('are seen when a link and a directory clash', () => {
+  test('include a link that collides with a directory', () => {
     expect(caseCollisions(['A', 'a/post-checkout', 'b/c', 'B/d', 'b/e'])).toEqual([
       ['A', 'a/post-checkout'],
       ['b/c', 'B/d', 'b/e'],
     ]);
   });
 
-  test('are none among ordinary names', () => {
+  test('do not occur among ordinary names', () => {
     expect(caseCollisions(['a', 'b/a', 'b/c', 'a', 'b'])).toEqual([]);
   });
 
-  test('do not take long to find', () => {
+  test('are found quickly', () => {
     const paths = Array.from(
       { length: 20_000 },
       (_, at) => `src/dir${(at >> 1) % 100}/${at % 2 ? 'File' : 'file'}${at >> 1}.ts`,
@@ -149,7 +149,7 @@ describe('names that meet on another file system', () => {
   });
 });
 
-test('folding unites the spellings of one name', () => {
+test('folding maps all spellings of a name to one', () => {
   for (const path of [
     'package.json',
     'PACKAGE.JSON',

@@ -45,23 +45,23 @@ function paths(list: readonly Change[]): string[] {
   return list.map(({ path }) => path);
 }
 
-function taken(pattern: string): string[] {
+function accepted(pattern: string): string[] {
   return chosen({ accept: [pattern] }).take;
 }
 
 const ALL = CHANGES.map(({ path }) => path);
 const others = (...named: string[]): string[] => ALL.filter((path) => !named.includes(path));
 
-test('without flags everything is left for later', () => {
+test('without flags every change stays unreviewed', () => {
   expect(chosen({})).toEqual({ take: [], drop: [], left: ALL, errors: [] });
 });
 
-test('accept-all takes neither what runs somewhere nor what conflicts', () => {
+test('accept-all takes neither risky files nor conflicts', () => {
   const left = ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'];
   expect(chosen({ acceptAll: true })).toEqual({ take: others(...left), drop: [], left, errors: [] });
 });
 
-test('a file that runs somewhere is taken when its exact path is given as risky, alone or with accept-all', () => {
+test('risky with an exact path takes a risky file, alone or with accept-all', () => {
   expect(chosen({ risky: ['Makefile'] })).toEqual({
     take: ['Makefile'],
     drop: [],
@@ -78,7 +78,7 @@ test('a file that runs somewhere is taken when its exact path is given as risky,
 });
 
 test.each(['*', '**', 'Make*', './Makefile', 'makefile', 'Makefile/', '.github/', '.github/**'])(
-  'risky takes no pattern: %s',
+  'risky accepts no pattern: %s',
   (pattern) => {
     expect(chosen({ acceptAll: true, risky: [pattern] })).toMatchObject({
       left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'],
@@ -87,12 +87,12 @@ test.each(['*', '**', 'Make*', './Makefile', 'makefile', 'Makefile/', '.github/'
   },
 );
 
-test('accepting a file that runs somewhere by its path is an error that asks for risky', () => {
+test('accepting a risky file by its path is an error that suggests risky', () => {
   expect(chosen({ accept: ['Makefile'] })).toEqual({ take: [], drop: [], left: ALL, errors: ['risky Makefile'] });
   expect(chosen({ accept: ['Makefile'], risky: ['Makefile'] })).toMatchObject({ take: ['Makefile'], errors: [] });
 });
 
-test('accepting a pattern passes over what runs somewhere, without an error', () => {
+test('accepting a pattern skips risky files without an error', () => {
   expect(chosen({ accept: ['**'] })).toMatchObject({
     left: ['Makefile', '.github/workflows/ci.yml', 'src/clash.ts'],
     errors: [],
@@ -100,7 +100,7 @@ test('accepting a pattern passes over what runs somewhere, without an error', ()
   expect(chosen({ accept: ['.github/'] })).toEqual({ take: [], drop: [], left: ALL, errors: [] });
 });
 
-test('a conflict is never taken, whatever names it', () => {
+test('no flag takes a conflict', () => {
   for (const flags of [{ accept: ['src/clash.ts'] }, { risky: ['src/clash.ts'] }]) {
     expect(chosen(flags)).toEqual({ take: [], drop: [], left: ALL, errors: ['conflict src/clash.ts'] });
   }
@@ -110,19 +110,19 @@ test('a conflict is never taken, whatever names it', () => {
   });
 });
 
-test('a directory, a pattern in a name and a pattern over names select what they say', () => {
-  expect(taken('src/deep/')).toEqual(['src/deep/b.ts']);
-  expect(taken('src/*.ts')).toEqual(['src/a.ts', 'src/merged.ts']);
-  expect(taken('*.md')).toEqual(['readme.md']);
-  expect(taken('**/*.ts')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts', 'new/name.ts']);
-  expect(taken('s*/')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts']);
-  expect(taken('src/**')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts']);
+test('a directory, a pattern within a name and a pattern across directories select matching files', () => {
+  expect(accepted('src/deep/')).toEqual(['src/deep/b.ts']);
+  expect(accepted('src/*.ts')).toEqual(['src/a.ts', 'src/merged.ts']);
+  expect(accepted('*.md')).toEqual(['readme.md']);
+  expect(accepted('**/*.ts')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts', 'new/name.ts']);
+  expect(accepted('s*/')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts']);
+  expect(accepted('src/**')).toEqual(['src/a.ts', 'src/deep/b.ts', 'src/merged.ts']);
   for (const nothing of ['src', '*.ts', 'rc/', 'readme.md/', 'readme.md/**', 'readme?md', '']) {
     expect(chosen({ accept: [nothing] })).toEqual({ take: [], drop: [], left: ALL, errors: [`not-found ${nothing}`] });
   }
 });
 
-test('a star is a pattern in accept, and part of the name in risky', () => {
+test('a star is a pattern in accept, and a literal character in risky', () => {
   const starred = [change('a*'), change('ab')];
   expect(select(starred, { ...NONE, accept: ['a*'] }).take).toEqual(starred);
   expect(select(starred, { ...NONE, risky: ['a*'] }).take).toEqual([starred[0]]);
@@ -134,11 +134,11 @@ test('a rename is one change: either name selects it, a directory only by the ne
   expect(chosen({ accept: ['old/'] }).errors).toEqual(['not-found old/']);
 });
 
-test('discard-all drops everything, also what runs somewhere and what conflicts', () => {
+test('discard-all discards every file, including risky files and conflicts', () => {
   expect(chosen({ discardAll: true })).toEqual({ take: [], drop: ALL, left: [], errors: [] });
 });
 
-test('a name decides before all', () => {
+test('a named path or pattern overrides the all flags', () => {
   expect(chosen({ discardAll: true, accept: ['readme.md'] })).toEqual({
     take: ['readme.md'],
     drop: others('readme.md'),
@@ -154,7 +154,7 @@ test('a name decides before all', () => {
   expect(chosen({ acceptAll: true, discardAll: true })).toEqual({ take: [], drop: [], left: ALL, errors: [] });
 });
 
-test('accepting and discarding the same path is an error and does neither', () => {
+test('accepting and discarding the same path is an error', () => {
   expect(chosen({ accept: ['src/a.ts'], discard: ['src/*'] })).toMatchObject({
     take: [],
     errors: ['contradiction src/a.ts'],
@@ -167,7 +167,7 @@ test('accepting and discarding the same path is an error and does neither', () =
   });
 });
 
-test('a name made to exhaust a pattern matcher does not', () => {
+test('no name makes the pattern matcher slow', () => {
   const hostile = [change(`${'a/'.repeat(1000)}${'a'.repeat(250)}`)];
   expect(select(hostile, { ...NONE, accept: [`${'**/'.repeat(30)}${'*a'.repeat(60)}b`] }).take).toEqual([]);
 });

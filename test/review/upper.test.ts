@@ -1,5 +1,5 @@
-// The upper of a real overlay, mounted in a user namespace, against a comparison of the whole trees; and uppers that no
-// honest overlay would hold. As root, the overlay parts run a second time as an ordinary user.
+// test/review/upper.test.ts: compares the listing of a real overlay's upper with both whole trees, and lists hostile uppers. As root, the
+// overlay parts run a second time as an ordinary user.
 // uses: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -29,7 +29,7 @@ beforeAll(() => {
 afterAll(() => {
   // The kernel leaves work directories with mode 000.
   execFileSync('chmod', ['-R', 'u+rwx', scratch]);
-  // Node removes by whole paths, and some here are too long for that.
+  // Some paths are too long for Node's rm.
   execFileSync('rm', ['-rf', scratch]);
 });
 
@@ -111,7 +111,7 @@ interface Snapshot {
   directories: string[];
 }
 
-// The next three functions run here and, as text, inside the namespace; so they use nothing but their arguments.
+// The next three functions also run as text inside the namespace, so they use nothing but their arguments.
 function snapshot(from: typeof fs, directory: string): Snapshot {
   const leaves: Record<string, string> = {};
   const directories: string[] = [];
@@ -147,7 +147,7 @@ function somePath(pick: (below: number) => number): string {
   return Array.from({ length: 1 + pick(3) }, () => known[pick(known.length)]).join('/');
 }
 
-// Operations fail freely (a missing path, EXDEV for a directory of the lower): what counts is what is left.
+// Operations may fail (a missing path, EXDEV for a directory of the lower); only the final tree counts.
 const HISTORY = `const fs = require('node:fs');
 ${[snapshot, random, somePath].map(String).join('\n')}
 const { dirname } = require('node:path');
@@ -196,7 +196,7 @@ function growLower(lower: string, pick: (below: number) => number): void {
       if (pick(6) === 0) fs.symlinkSync(somePath(pick), file);
       else fs.writeFileSync(file, `lower ${count}`, { mode: pick(4) === 0 ? 0o755 : 0o644 });
     } catch {
-      // The name is taken, or its parent is a file.
+      // The name exists, or its parent is a file.
     }
   }
 }
@@ -209,7 +209,7 @@ function without(tree: Snapshot, hidden: readonly string[]): Snapshot {
 
 describe.each(users)('as user %i', (user) => {
   test.runIf(HAS_SANDBOX)(
-    'after any history the listing is what a comparison of the whole trees finds',
+    'after any history the listing equals a comparison of the whole trees',
     { timeout: 120_000 },
     () => {
       const seed = Number(process.env['AGS_FUZZ_SEED'] ?? 20_251);
@@ -220,7 +220,7 @@ describe.each(users)('as user %i', (user) => {
         growLower(join(path, 'lower'), pick);
         const before = snapshot(fs, join(path, 'lower'));
         const every = [...Object.keys(before.leaves), ...before.directories];
-        // Names that a shell would split are left to the lower itself; a hidden path stands for a secret.
+        // The shell commands use only plain names; a hidden path stands for a secret.
         const hidden = every.filter((name) => /^[a-z/]+$/.test(name)).filter(() => index % 2 === 1 && pick(4) === 0);
         const outermost = hidden.filter((name) => !hidden.some((other) => name.startsWith(`${other}/`)));
         return { path, seed: seed + index, steps: 8 + pick(40), hidden: outermost, before: without(before, outermost) };
@@ -269,7 +269,7 @@ describe.each(users)('as user %i', (user) => {
   );
 
   test.runIf(HAS_SANDBOX)(
-    'only a whiteout deletes, never a file that is named like one (A110), and a replaced directory deletes what it had (A111)',
+    "only a whiteout deletes, never a file with a whiteout's name (A110), and a replaced directory deletes its old files (A111)",
     () => {
       const path = place('marks', user);
       for (const name of ['gone/x', 'gone/deep/y', 'again/old', 'again/sub/old', 'kept']) {
@@ -309,12 +309,12 @@ describe.each(users)('as user %i', (user) => {
     },
   );
 
-  test.runIf(HAS_SANDBOX)('a program inside cannot forge the mark that hides a directory', () => {
+  test.runIf(HAS_SANDBOX)('a program inside cannot forge the mark of an opaque directory', () => {
     const path = place('forge', user);
     fs.mkdirSync(join(path, 'lower/d'));
     fs.writeFileSync(join(path, 'lower/d/f'), '');
     own(user, path);
-    // Unpacking an archive is a way to set attributes that needs no further tool.
+    // Unpacking an archive sets attributes without further tools.
     const archive = ['opaque', 'redirect', 'metacopy'].map((name) =>
       directoryRecord('d/', { [`SCHILY.xattr.user.overlay.${name}`]: 'y' }),
     );
@@ -343,7 +343,7 @@ function difference(one: readonly string[], other: readonly string[]): string[] 
 }
 
 describe('in the upper', () => {
-  test('a link is a link: nothing behind it is listed (A3)', () => {
+  test('a link is listed as a link, without its target (A3)', () => {
     const path = place('link');
     fs.mkdirSync(join(path, 'lower/d'));
     fs.writeFileSync(join(path, 'lower/d/f'), 'abc');
@@ -356,7 +356,7 @@ describe('in the upper', () => {
     });
   });
 
-  test('a link in the lower is never entered, whatever the upper has in its place (A106)', () => {
+  test('a link in the lower is never followed, whatever replaces it in the upper (A106)', () => {
     const path = place('replaced');
     fs.mkdirSync(join(path, 'outside'));
     fs.writeFileSync(join(path, 'outside/f'), '');
@@ -376,7 +376,7 @@ describe('in the upper', () => {
     ]);
   });
 
-  test('pipes, sockets and devices are refused, and so is what they replaced (A109)', async () => {
+  test('pipes, sockets and devices are refused, and so are the files that they replaced (A109)', async () => {
     const path = place('types');
     fs.mkdirSync(join(path, 'lower/pipe'));
     fs.writeFileSync(join(path, 'lower/pipe/f'), '');
@@ -400,7 +400,7 @@ describe('in the upper', () => {
     });
   });
 
-  test('a set-user-id file is offered without its bit, and said so (A107)', () => {
+  test('a set-user-id file is offered without its bit, with a note (A107)', () => {
     const path = place('suid');
     fs.mkdirSync(join(path, 'upper/shared'));
     fs.chmodSync(join(path, 'upper/shared'), 0o2755);
@@ -422,7 +422,7 @@ describe('in the upper', () => {
     });
   });
 
-  test('what its owner may not read is refused, also for root', () => {
+  test('a file unreadable for its owner is refused, also for root', () => {
     const path = place('modes');
     fs.writeFileSync(join(path, 'upper/file'), '', { mode: 0o200 });
     fs.mkdirSync(join(path, 'upper/closed'));
@@ -435,7 +435,7 @@ describe('in the upper', () => {
     expect(upperDirectories(join(path, 'upper'), UPPER_LIMITS)).toEqual([]);
   });
 
-  test('.git is refused once for each tree, whether it was written, deleted or hidden', () => {
+  test('.git is refused once per tree, whether written, deleted or hidden', () => {
     const path = place('git');
     for (const name of [
       'upper/.git/hooks/x',
@@ -459,7 +459,7 @@ describe('in the upper', () => {
     expect(upperDirectories(join(path, 'upper'), UPPER_LIMITS)).toEqual(['sub']);
   });
 
-  test('names survive as data, and one that is not UTF-8 is refused (A103, A113)', () => {
+  test('names are data, and one that is not UTF-8 is refused (A103, A113)', () => {
     const path = place('names');
     const names = ['\x1b]0;x\x07', '%s%n', 'new\nline', '-rf', 'a\\nb', '\u202etxt', 'x'.repeat(255)];
     for (const name of names) fs.writeFileSync(join(path, 'upper', name), '');
@@ -469,13 +469,13 @@ describe('in the upper', () => {
     expect(listing.refused).toEqual([{ path: 'a\\xff\\xc0', reason: 'a name that is not UTF-8: never taken' }]);
   });
 
-  test('a sparse file of a terabyte is told by its size, without a look inside (A114)', () => {
+  test('a sparse file of a terabyte is reported by size without being read (A114)', () => {
     const path = place('sparse');
     execFileSync('truncate', ['-s', '1T', join(path, 'upper/huge')]);
     expect(listPlain(path).entries).toEqual([entry('huge', { bytes: 2 ** 40 })]);
   });
 
-  test('too many files, directories too deep and paths too long end the listing (A114)', () => {
+  test('too many files, deep directories and long paths end the listing (A114)', () => {
     const many = place('many');
     for (let count = 0; count < 60; count++) fs.writeFileSync(join(many, 'upper', `f${count}`), '');
     expect(listPlain(many, { entries: 60, depth: 5 }).entries).toHaveLength(60);
@@ -501,7 +501,7 @@ describe('in the upper', () => {
     expect(listPlain(nested, { entries: 300, depth: 201 }).directories).toHaveLength(200);
   });
 
-  test('a root that is a link, or lies behind one, is refused', () => {
+  test('a root that is a link, or is behind a link, is refused', () => {
     const path = place('roots');
     fs.symlinkSync('upper', join(path, 'alias'));
     fs.symlinkSync('.', join(path, 'here'));
@@ -525,10 +525,10 @@ describe('in the upper', () => {
   });
 });
 
-describe('the answer of tar', () => {
+describe('the output of tar', () => {
   const OPAQUE = { 'SCHILY.xattr.user.overlay.opaque': 'y' };
 
-  test('names the directories with the mark, under their true names', () => {
+  test('names opaque directories, with their true names', () => {
     const odd = {
       'SCHILY.xattr.user.overlay.impure': 'y',
       'SCHILY.xattr.user.overlay.overlay.redirect': 'x=\ny',
@@ -573,7 +573,7 @@ describe('the answer of tar', () => {
     expect(() => parseOpaque(tar(strange), ['a'])).toThrow(AgsError);
   });
 
-  test('is refused when it was cut off anywhere', () => {
+  test('is refused when truncated anywhere', () => {
     const whole = tar(directoryRecord('./a/', OPAQUE), directoryRecord('./b/', {}));
     for (let bytes = 0; bytes < whole.length - 1024; bytes += 64)
       expect(() => parseOpaque(whole.subarray(0, bytes))).toThrow(AgsError);

@@ -1,4 +1,4 @@
-// test/agent-setup/auth.full.test.ts: an agent is signed in once; the key is used by all sandboxes and seen by none.
+// test/agent-setup/auth.full.test.ts: one sign-in of an agent serves all sandboxes, and none of them sees the key.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ const credentials = (place: Place, ...path: string[]): string => join(place.mach
 const header = (head: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim();
 
-/** Everything a program inside can look at that might hold a word. */
+/** Prints everything that a program inside can read and that might contain a secret. */
 const SEARCH = `env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; ps -ef 2>/dev/null
 grep -rsI "" "$HOME" /run /etc/ssl /tmp . 2>/dev/null; cat /proc/self/mountinfo`;
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('a key goes in by the standard input, is kept for its owner alone, and is forgotten when that is asked for', async () => {
+  test('a key is read from standard input, stored for its owner only, and forgotten on request', async () => {
     await using place = await createPlace(caller);
     const key = newKey();
     expect(await place.ags(['auth', 'acme', '--key-stdin'], { input: `${key}\n` })).toEqual({
@@ -47,11 +47,11 @@ describe.each(USUAL)('as %s', (caller) => {
     );
     expect(shown[0]?.stdout).toContain(`API key ...${key.slice(-4)}`);
     expect(JSON.stringify([status, ...shown])).not.toContain(key.slice(0, -4));
-    // One that others could have put there is not used.
+    // A file that others can write is not used.
     chmodSync(credentials(place, 'acme.json'), 0o666);
     expect((await place.ags(['auth', 'status'])).stderr).toContain('can be read or changed by others');
     chmodSync(credentials(place, 'acme.json'), 0o600);
-    // A token takes the place of the key.
+    // A token replaces the key.
     expect(
       await place.ags(['auth', 'acme', '--key-stdin', '--token', '--json'], { input: 'tok-12345678' }),
     ).toMatchObject({
@@ -63,7 +63,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await place.ags(['auth', 'remove', 'acme'])).stdout).toBe('Acme Agent was not signed in.\n');
   });
 
-  test('in the keychain the key is given by the standard input, and found there again', async () => {
+  test('the keychain receives the key through standard input and returns it', async () => {
     await using place = await createPlace(caller);
     const key = newKey();
     const dir = join(place.machine.root, 'keychain');
@@ -91,7 +91,7 @@ esac
     expect(readFileSync(join(dir, 'arguments'), 'utf8')).not.toContain(key);
   });
 
-  test('what cannot be a key is refused, with the reason and the way that works', async () => {
+  test('an invalid key is refused with the reason and the right way', async () => {
     await using place = await createPlace(caller);
     const refused = async (args: string[], input = ''): Promise<[number | null, string]> => {
       const { code, stderr } = await place.ags(['auth', ...args], { input });
@@ -144,7 +144,7 @@ esac
   test('A135, A138, A139, A142: the key reaches its host, and neither sandbox, log, event nor process list', async () => {
     await using place = await createPlace(caller);
     const key = newKey();
-    // A host that shows what it was sent.
+    // A host that echoes the header it receives.
     place.answer = (head) => `you sent ${header(head, 'x-api-key')}`;
     await place.ags(['auth', 'acme', '--key-stdin'], { input: key });
     const script = `curl -sS -H "x-api-key: $ACME_API_KEY" "$ACME_BASE_URL/v1/messages"; echo
@@ -159,7 +159,7 @@ cat "${credentials(place, 'acme.value')}"; ls "${credentials(place)}"`;
     expect(result.stdout).toMatch(/^ACME_BASE_URL=http:\/\/127\.0\.0\.1:3129\/agent-acme$/m);
     expect(result.stderr).toContain('No such file or directory');
     expect(JSON.stringify(result)).not.toContain(key);
-    // Everything that ags keeps, but the one file.
+    // Searches everything that ags stores, except the credential.
     const kept = spawnSync('grep', ['-rl', key, place.machine.home], { encoding: 'utf8' }).stdout.trim();
     expect(kept).toBe(credentials(place, 'acme.value'));
   });
@@ -185,7 +185,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     expect(header(place.requests[2] ?? '', 'authorization')).toContain('ags-placeholder-agent-bolt');
   });
 
-  test('a variable of the environment is used where nothing is stored, and is not inside either', async () => {
+  test('a variable of the environment is used if nothing is stored, and is not visible inside', async () => {
     await using place = await createPlace(caller);
     const key = newKey();
     const env = { ACME_API_KEY: key };
@@ -196,13 +196,13 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     expect(JSON.parse(stdout)).toMatchObject({
       agents: [{ where: 'environment', variable: 'ACME_API_KEY', ending: null }],
     });
-    // A copy of it stays when the variable goes.
+    // The stored copy outlasts the variable.
     expect(await place.ags(['auth', 'acme', '--from-env', 'ACME_API_KEY'], { env })).toMatchObject({ code: 0 });
     await place.drive(['inside', 'acme', 'curl -sS "$ACME_BASE_URL/"']);
     expect(header(place.requests[1] ?? '', 'x-api-key')).toBe(key);
   });
 
-  test('A142: while a sandbox runs, no process but the runner has the key, and that one not in its arguments', async () => {
+  test('A142: while a sandbox runs, only its runner has the key, and not in its arguments', async () => {
     await using place = await createPlace(caller);
     const key = newKey();
     await place.ags(['auth', 'acme', '--key-stdin'], { input: key });
@@ -230,7 +230,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     const { shown, code } = await screen.ended();
     expect([code, shown.includes(key), shown.includes(`...${key.slice(-4)}`)]).toEqual([0, false, true]);
     expect(readFileSync(credentials(place, 'acme.value'), 'utf8')).toBe(key);
-    // What the environment has is offered.
+    // ags offers the variable of the environment.
     await screen.clear();
     screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth bolt\n`);
     await screen.until('Number [1]:');
@@ -239,7 +239,7 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     screen.type('y\n');
     expect((await screen.ended()).code).toBe(0);
     expect(readFileSync(credentials(place, 'bolt.value'), 'utf8')).toBe('from-environment');
-    // Given up: nothing is changed.
+    // Cancelling changes nothing.
     await screen.clear();
     screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth acme --token\n`);
     await screen.until('Token (it is not shown):');
@@ -248,10 +248,10 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     expect(readFileSync(credentials(place, 'acme.value'), 'utf8')).toBe(key);
   }, 90_000);
 
-  test("the agent's own log-in runs in a sandbox; its tokens are kept, its home is destroyed", async () => {
+  test("the agent's own log-in runs in a sandbox; ags keeps its tokens and deletes its home", async () => {
     await using place = await createPlace(caller);
     const token = newKey();
-    // A file of the host that would do.
+    // A host file that the log-in must not read.
     const bait = join(place.machine.root, 'bait');
     mkdirSync(bait);
     writeFileSync(join(bait, 'auth.json'), JSON.stringify({ access: 'bait-12345678' }));

@@ -1,4 +1,4 @@
-// test/agent-setup/driver.mjs: the command with agents that exist only here, and a sandbox in which one of them is signed in as a task would be.
+// test/agent-setup/driver.mjs: runs ags with test-only agents, and sandboxes in which one of them is signed in as in a task.
 // Run as the machine's caller: driver.mjs <dist> cli <arguments...> | inside <agent> <script> | token <agent> <pause ms>
 import { statSync } from 'node:fs';
 
@@ -118,7 +118,7 @@ else {
   if (what === 'find') process.exitCode = await find(context, ...rest);
 }
 
-/** The world of cli/main.ts, taken from a verb that does nothing. */
+/** The host context of cli/main.ts, captured by a verb that does nothing. */
 async function contextOf() {
   const { VERBS } = await load('cli/verbs/table');
   let context;
@@ -130,7 +130,7 @@ async function contextOf() {
   return context;
 }
 
-/** exec/run-command.ts with the secret of an agent among those of the configuration. */
+/** exec/run-command.ts with an agent's secret added to those of the configuration. */
 async function inside(context, name, script) {
   const { findSignIn } = await load('agent-setup/credentials');
   const { planRun } = await load('run/plan-run');
@@ -183,7 +183,7 @@ async function inside(context, name, script) {
   return exitCode;
 }
 
-/** What the gateway would put in, asked for without a gateway. */
+/** The token that the gateway would insert. */
 async function token(context, name) {
   const { findSignIn } = await load('agent-setup/credentials');
   const { currentToken } = await load('run/network/token-refresh');
@@ -191,7 +191,7 @@ async function token(context, name) {
   const { userConfig } = await load('run/one-off-sandbox');
   const { secret } = await findSignIn(context, agentNamed(name));
   const { network } = await userConfig(context, context.stateDir);
-  // Every look at the clock follows a look at what is stored; the second one, at the lock.
+  // The clock is read after each look at the stored tokens; the second look is under the lock.
   const now = () => (process.stderr.write('looked\n'), new Date());
   try {
     await checkSecret({ ...context, now }, network, secret);

@@ -1,5 +1,5 @@
-// test/agent-setup/fixture.ts: a machine on which agents can be installed and signed in: a package registry and a token server of its own,
-// an origin that remembers what reached it, and agents that exist only here (driver.mjs).
+// test/agent-setup/fixture.ts: a machine for installing and signing in agents: its own package registry and token server, an origin that
+// records requests, and test-only agents (driver.mjs).
 // needs: low-ports
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,32 +19,30 @@ export interface Place extends AsyncDisposable {
   readonly context: HostContext;
   readonly machine: Machine;
   readonly env: Readonly<Record<string, string>>;
-  /** Heads of requests that reached the origin. */
   readonly requests: string[];
-  /** What the origin answers with, by the head of the request. */
+  /** The origin's answer to a request head. */
   answer: (head: string) => string;
   readonly tokens: TokenServer;
   readonly registry: Registry;
   ags(args: readonly string[], options?: { input?: string; env?: Record<string, string> }): Promise<Result>;
   start(words: readonly string[], env?: Record<string, string>): ChildProcess;
   drive(words: readonly string[], env?: Record<string, string>): Promise<Result>;
-  /** A program of the user's own. */
+  /** Installs a program of the user. */
   addProgram(path: string, files: Record<string, string>, bin?: string): void;
 }
 
 export interface TokenServer {
-  /** Bodies of requests, with their type. */
   readonly asked: { type: string; body: string }[];
-  /** Status and body of the answer; may take its time. */
+  /** Status and body of the answer; may be delayed. */
   answer: (body: string) => Promise<{ status: number; text: string }> | { status: number; text: string };
 }
 
 export interface Registry {
   readonly url: string;
-  /** Paths that were asked for, with the credentials that came along. */
+  /** Requested paths with the credentials sent. */
   readonly asked: { path: string; authorization: string | undefined }[];
   publish(name: string, version: string, files: Record<string, string>, more?: object): void;
-  /** Holds answers to tarballs until told to go on. */
+  /** Delays answers to tarballs. */
   hold: Promise<void> | null;
 }
 
@@ -132,7 +130,7 @@ export async function createPlace(caller: Caller): Promise<Place> {
   return place;
 }
 
-/** Speaks as much of the registry's language as `npm install` needs. */
+/** Implements as much of the registry API as `npm install` needs. */
 async function createRegistry(): Promise<{ registry: Registry; close(): void }> {
   const packages = new Map<string, Record<string, object>>();
   const tarballs = new Map<string, Buffer>();
@@ -184,7 +182,7 @@ async function createRegistry(): Promise<{ registry: Registry; close(): void }> 
   };
 }
 
-/** An agent in JavaScript: says its version, and logs in as the test wants. */
+/** An agent in JavaScript that prints its version and runs `logIn` to log in. */
 export const acmeProgram = (version: string, logIn = ''): string =>
   `#!/usr/bin/env node
 const fs = require('node:fs');

@@ -1,4 +1,4 @@
-// test/agent-setup/install.full.test.ts: agents are installed from a registry, in a sandbox, whole or not at all.
+// test/agent-setup/install.full.test.ts: ags installs agents from a registry, in a sandbox, completely or not at all.
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -23,7 +23,7 @@ async function listed(place: Place): Promise<Listed['agents']> {
   return (JSON.parse(stdout) as Listed).agents;
 }
 
-/** A task of the agent that seems to be running: its runner is this very process. */
+/** Creates a task that looks running: its runner is this process. */
 function pretendTask(place: Place, agent: string): TaskPaths {
   const goal = {
     text: '',
@@ -75,7 +75,7 @@ function pretendTask(place: Place, agent: string): TaskPaths {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('install, list, another version, update, remove', async () => {
+  test('agents can be installed, listed, installed in another version, updated and removed', async () => {
     await using place = await createPlace(caller);
     for (const version of ['0.9.0', '1.0.0'])
       place.registry.publish('acme-agent', version, { 'bin/acme.js': acmeProgram(version) });
@@ -103,7 +103,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(place.machine.tasks()).toEqual([]);
   }, 120_000);
 
-  test('no script of a package runs, and what is installed belongs to the user alone', async () => {
+  test('no script of a package runs, and installed files belong to the user', async () => {
     await using place = await createPlace(caller);
     const script = "node -e \"require('fs').writeFileSync('ran', '')\"";
     place.registry.publish(
@@ -119,7 +119,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([uid, mode & 0o7777]).toEqual([place.machine.uid, 0o755]);
   }, 120_000);
 
-  test('credentials of npm stay outside, and its registry is the only place that can be reached', async () => {
+  test('npm credentials stay outside, and only the registry is reachable', async () => {
     await using place = await createPlace(caller);
     place.registry.publish('acme-agent', '1.0.0', { 'bin/acme.js': acmeProgram('1.0.0') });
     const { host } = new URL(place.registry.url);
@@ -127,7 +127,7 @@ describe.each(USUAL)('as %s', (caller) => {
       join(place.machine.home, '.npmrc'),
       `registry=${place.registry.url}\n//${host}/:_authToken=npm_CANARYTOKEN\n`,
     );
-    // What the user allows to projects is nothing for a package.
+    // Rules for projects do not apply to packages.
     appendFileSync(
       join(place.machine.home, '.config/ags/config.yaml'),
       '  allow: [allowed.test]\nenv: { pass: [NPM_TOKEN] }\n',
@@ -137,7 +137,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(await place.ags(['agents', 'install', 'acme'], { env })).toMatchObject({ code: 0 });
     expect(place.registry.asked.length).toBeGreaterThanOrEqual(2);
     expect(place.registry.asked.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
-    // A package that wants to come from elsewhere.
+    // A package with a dependency from elsewhere.
     place.registry.publish(
       'acme-agent',
       '1.1.0',
@@ -151,7 +151,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([installed(place), place.requests]).toEqual(['1.0.0', []]);
   }, 120_000);
 
-  test('a package that does not hold its program, or whose program does not run, is not installed', async () => {
+  test('a package without its program, or with a program that does not run, is not installed', async () => {
     await using place = await createPlace(caller);
     place.registry.publish('acme-agent', '1.0.0', { 'other.js': '' });
     place.registry.publish('acme-agent', '1.0.1', { 'bin/acme.js': 'process.exit(3)' });
@@ -164,7 +164,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([readdirSync(data(place)), (await listed(place))[0]?.installed]).toEqual([[], false]);
   }, 120_000);
 
-  test('killed in the middle, nothing half-installed counts, and the next one clears up', async () => {
+  test('a killed installation does not count, and the next one cleans up', async () => {
     await using place = await createPlace(caller);
     place.registry.publish('acme-agent', '1.0.0', { 'bin/acme.js': acmeProgram('1.0.0') });
     let go = (): void => undefined;
@@ -187,7 +187,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await listed(place))[0]).toMatchObject({ installed: true, version: '1.0.0' });
   }, 180_000);
 
-  test('a version that was moved in place before current.json was written does not count', async () => {
+  test('a version that was moved into place before current.json was written does not count', async () => {
     await using place = await createPlace(caller);
     mkdirSync(data(place, 'acme/1.0.0/node_modules/acme-agent/bin'), { recursive: true });
     writeFileSync(data(place, 'acme/1.0.0/node_modules/acme-agent/bin/acme.js'), 'process.exit(1)');

@@ -1,4 +1,4 @@
-// test/agent-setup/programs.test.ts: the user's own programs of agents are found, and shown to a sandbox without anything beside them.
+// test/agent-setup/programs.test.ts: ags finds the user's own agent programs and shows a sandbox nothing beside them.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
@@ -28,7 +28,7 @@ async function find(place: Place, agent: string, ...path: string[]): Promise<Fou
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('in a tool directory it is called as it is, and asked for its version in a sandbox, once', async () => {
+  test('a program in a tool directory runs in place, and its version is read once, in a sandbox', async () => {
     await using place = await createPlace(caller);
     expect((await find(place, 'bolt')).program).toBeNull();
     const real = write(
@@ -44,10 +44,10 @@ describe.each(USUAL)('as %s', (caller) => {
       program: { argv: [join(place.machine.home, '.local/bin/bolt')], mounts: [], version: '2.3.4', source: 'host' },
       notices: [expect.stringContaining('Your Bolt is version 2.3.4; ags was tested with 2.0.0.'), null],
     });
-    // Said once. And what it wrote went into a home that is gone.
+    // The notice appears once, and the program's writes went into a temporary home.
     expect((await find(place, 'bolt', '.local/bin')).notices).toEqual([null, null]);
     expect(readdirSync(place.machine.home)).not.toContain('asked');
-    // Another program under the same name is asked again.
+    // A changed program is asked for its version again.
     write(place, '.local/lib/bolt/bolt', '#!/bin/sh\necho "v2.0.0"\n# longer than before, so that it differs\n');
     expect(await find(place, 'bolt', '.local/bin')).toMatchObject({
       program: { version: '2.0.0' },
@@ -55,7 +55,7 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   }, 90_000);
 
-  test('elsewhere, its package is mounted and nothing beside it; a single file is mounted alone', async () => {
+  test("elsewhere only the program's package is mounted; a single file is mounted alone", async () => {
     await using place = await createPlace(caller);
     const bin = 'apps/node_modules/bolt-agent/bin/bolt.js';
     write(place, 'apps/node_modules/bolt-agent/package.json', '{"version":"2.0.0"}');
@@ -78,12 +78,12 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   }, 90_000);
 
-  test('a program that no sandbox can run, or that is none, is not found', async () => {
+  test('a program that no sandbox can run, or that is not a program, is not found', async () => {
     await using place = await createPlace(caller);
     const file = write(place, 'tools/bolt', 'not a program');
     chmodSync(file, 0o644);
     expect((await find(place, 'bolt', 'tools')).program).toBeNull();
-    // Its Node is where no sandbox looks.
+    // Its Node is not in a sandbox.
     write(place, 'scripts/bolt', '#!/usr/bin/env node\nconsole.log("2.0.0")\n');
     const node = join(place.machine.home, 'hidden-node');
     mkdirSync(node);
@@ -91,12 +91,12 @@ describe.each(USUAL)('as %s', (caller) => {
     giveTo(place.machine.home, place.machine.uid);
     const { stdout } = await place.drive(['find', 'bolt'], { PATH: `${join(place.machine.home, 'scripts')}:${node}` });
     expect((JSON.parse(stdout) as Found).program).toBeNull();
-    // One that says nothing has no version, and is there all the same.
+    // A program that prints nothing has no version, but exists.
     write(place, 'scripts/bolt', '#!/bin/sh\nexit 1\n');
     expect((await find(place, 'bolt', 'scripts')).program).toMatchObject({ version: null, source: 'host' });
   }, 90_000);
 
-  test('no project may be where the programs of agents are', async () => {
+  test('no project may be in a directory with agent programs', async () => {
     await using place = await createPlace(caller);
     write(place, '.local/share/ags/agents/acme/current.json', '{}');
     for (const project of ['.local/share/ags/agents/acme', '.local/share/ags', '.local/share']) {

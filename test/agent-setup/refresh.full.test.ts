@@ -1,4 +1,4 @@
-// test/agent-setup/refresh.full.test.ts: tokens of a log-in are renewed outside, once for all tasks, and stored before they are used.
+// test/agent-setup/refresh.full.test.ts: ags renews log-in tokens outside, once for all tasks, and stores them before use.
 import { readdirSync, readFileSync, statSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
@@ -19,7 +19,7 @@ interface Tokens {
   refused?: boolean;
 }
 
-/** What `ags auth <agent> --login` leaves. */
+/** Stores tokens as `ags auth <agent> --login` does. */
 function signIn(place: Place, agent: string, tokens: Tokens): void {
   mkdirSync(dir(place), { recursive: true, mode: 0o700 });
   writeFileSync(dir(place, `${agent}.tokens`), JSON.stringify(tokens), { mode: 0o600 });
@@ -56,11 +56,11 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(statSync(dir(place, 'acme.tokens')).mode & 0o777).toBe(0o600);
   });
 
-  test('a token that runs out while a sandbox runs is renewed under its feet', async () => {
+  test('a token that expires while a sandbox runs is renewed during the run', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW + HOUR });
     place.tokens.answer = () => renewed(1);
-    // It runs out on the way back from the first request.
+    // The token expires with the answer to the first request.
     place.answer = () => {
       signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
       place.answer = () => '';
@@ -70,7 +70,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(place.requests.map(bearer)).toEqual(['Bearer access-old', 'Bearer access-1']);
   });
 
-  test('many processes at once use a refresh token once, and all have the new token', async () => {
+  test('concurrent processes use a refresh token once, and all get the new token', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     let go = (): void => undefined;
@@ -88,7 +88,7 @@ describe.each(USUAL)('as %s', (caller) => {
       child.stderr?.on('data', (chunk: Buffer) => (said.err += chunk.toString()));
       return { said, ended: new Promise((resolve) => child.on('close', resolve)) };
     });
-    // One has the lock and waits for the server; the others have been at the lock.
+    // One process holds the lock and waits for the server; the others have tried the lock.
     await vi.waitFor(() => expect(all.every(({ said }) => said.err.split('looked').length > 2)).toBe(true), WAIT);
     go();
     await Promise.all(all.map(({ ended }) => ended));
@@ -97,7 +97,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(dir(place)).toSorted()).toEqual(['acme.json', 'acme.tokens']);
   });
 
-  test('killed while it waits for the answer: the lock is free again, and the old refresh token is tried', async () => {
+  test('a process killed during renewal frees the lock, and the old refresh token is tried again', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     place.tokens.answer = () => new Promise(() => undefined);
@@ -110,7 +110,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await place.drive(['token', 'acme'])).stdout).toBe('access-2');
   });
 
-  test('a server that says no is not asked again; who needs the token is told to sign in', async () => {
+  test('a server that refuses is not asked again, and the user is told to sign in', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     place.tokens.answer = () => ({ status: 400, text: '{"error":"invalid_grant","detail":"refresh-old"}' });
@@ -126,7 +126,7 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   });
 
-  test('a server in trouble is asked three times; meanwhile a token that is still good is used', async () => {
+  test('a failing server is asked three times; a token that is still valid is used meanwhile', async () => {
     await using place = await createPlace(caller);
     place.tokens.answer = () => ({ status: 503, text: 'refresh-old' });
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: Date.now() + 120_000 });
@@ -135,14 +135,14 @@ describe.each(USUAL)('as %s', (caller) => {
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     expect((await place.drive(['token', 'acme'])).stdout).toMatch(/^auth\.unreachable: [^]*Is tokens\.test reachable/);
     expect(stored(place)).toMatchObject({ refresh: 'refresh-old' });
-    // Answers that are none.
+    // Invalid answers.
     for (const more of [{ access_token: 'a\r\nX-Evil: 1' }, { access_token: 7 }, { refresh_token: ['x'] }]) {
       place.tokens.answer = () => renewed(3, more);
       expect((await place.drive(['token', 'acme'])).stdout).toMatch(/^auth\.unreachable/);
     }
   });
 
-  test('a server with a certificate that nobody vouches for gets nothing', async () => {
+  test('a server with an untrusted certificate receives nothing', async () => {
     await using place = await createPlace(caller);
     signIn(place, 'acme', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     place.tokens.answer = () => renewed(1);
@@ -150,7 +150,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(place.tokens.asked).toEqual([]);
   });
 
-  test('as JSON, with more fields, where an agent has it so; a refresh token that is not replaced is kept', async () => {
+  test("an agent's JSON format and extra fields are supported, and a refresh token that is not replaced is kept", async () => {
     await using place = await createPlace(caller);
     signIn(place, 'bolt', { access: 'access-old', refresh: 'refresh-old', expiresAtMs: NOW - 1 });
     place.tokens.answer = () => renewed(1, { refresh_token: undefined });

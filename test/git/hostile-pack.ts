@@ -1,4 +1,4 @@
-// test/git/hostile-pack.ts: git packs made by hand, byte by byte, as no git would make them.
+// test/git/hostile-pack.ts: builds git packs byte by byte that git itself would not write.
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 
@@ -7,7 +7,7 @@ const TYPES = { commit: 1, tree: 2, blob: 3 } as const;
 export interface PackObject {
   readonly type: keyof typeof TYPES;
   readonly data: Buffer;
-  /** What the header claims, if not the truth. */
+  /** The size in the header, if not the true one. */
   readonly claims?: number;
 }
 
@@ -37,7 +37,7 @@ export function makePack(objects: readonly PackObject[], flaws: PackFlaws = {}):
   ]);
 }
 
-// Four bits of the size beside the type, then seven at a time, the highest bit of a byte saying that another follows.
+// The first byte has the type and four bits of the size; each further byte has seven bits and a continuation bit.
 function entryHeader(type: number, size: number): Buffer {
   const bytes: number[] = [];
   let rest = BigInt(size) >> 4n;
@@ -58,7 +58,7 @@ export function blob(text: string | Buffer): PackObject {
   return { type: 'blob', data: Buffer.from(text) };
 }
 
-/** Entries are written in the order given, with whatever is in them. */
+/** Writes entries unchecked, in the given order. */
 export function tree(
   entries: readonly (readonly [mode: string, name: string, object: PackObject | string])[],
 ): PackObject {

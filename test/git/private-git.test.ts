@@ -1,5 +1,5 @@
-// test/git/private-git.test.ts: reading a repository without git says what git says, and the git directory that a sandbox gets
-// tells the same story as the user's own, without anything that runs or that is secret.
+// test/git/private-git.test.ts: ags reads a repository as git does, and the private git directory of a sandbox matches the user's, without
+// secrets and without anything that runs.
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -58,7 +58,7 @@ function commit(at: string, file: string, content = `${file}\n`): void {
   git(at, 'commit', '-q', '-m', file);
 }
 
-/** A fresh directory with a repository of two commits, three branches and two tags. */
+/** Creates a repository with two commits, three branches and two tags. */
 function repository(): string {
   const at = mkdtempSync(join(scratch, 'r-'));
   if (!existsSync(join(scratch, 'model'))) makeRepository(join(scratch, 'model'));
@@ -81,7 +81,7 @@ function makeRepository(at: string, ...init: string[]): string {
 const inspect = (cwd: string): Promise<Repository | null> =>
   inspectRepository(cwd, { home: join(scratch, 'home'), cacheDir: join(scratch, 'cache') });
 
-/** What git itself says, question by question. */
+/** The same facts from git itself. */
 function asGitSays(cwd: string): Omit<Repository, 'settings'> {
   const rows = git(
     cwd,
@@ -102,14 +102,14 @@ function asGitSays(cwd: string): Omit<Repository, 'settings'> {
     objectFormat: git(cwd, 'rev-parse', '--show-object-format') as 'sha1',
     headRef: headRef === '' ? null : headRef,
     headCommit: tryGit(cwd, 'rev-parse', '-q', '--verify', 'HEAD^{commit}') || null,
-    // A remote's HEAD is only a pointer to another ref of the list.
+    // The list already has the ref that a remote's HEAD points to.
     refs: rows
       .filter(([, name = '', target = '']) => target === '' || !name.startsWith('refs/remotes/'))
       .map(([oid = '', name = '']) => ({ name, oid })),
   };
 }
 
-/** `fast`: it is an ordinary repository, so reading it must not take git. */
+/** `fast`: an ordinary repository, which ags must read without git. */
 type Kind = readonly [name: string, fast: boolean, make: () => string];
 
 const KINDS: readonly Kind[] = [
@@ -269,9 +269,9 @@ const KINDS: readonly Kind[] = [
       commit(second, 'second.txt');
       const third = mkdtempSync(join(scratch, 'r-'));
       git(third, 'clone', '-q', '--shared', second, '.');
-      // Relative paths count from where the store really is.
-      mkdirSync(join(scratch, 'far/away'), { recursive: true });
-      const moved = join(scratch, 'far/away', `${third.split('/').at(-1)}`);
+      // Relative paths start from the real location of the store.
+      mkdirSync(join(scratch, 'elsewhere/deep'), { recursive: true });
+      const moved = join(scratch, 'elsewhere/deep', `${third.split('/').at(-1)}`);
       renameSync(join(third, '.git/objects'), moved);
       writeFileSync(join(moved, 'info/alternates'), `../../../${second.split('/').at(-1)}/.git/objects\n`);
       symlinkSync(moved, join(third, '.git/objects'));
@@ -396,7 +396,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a stray file among the refs',
+    'an unrelated file among the refs',
     false,
     () => {
       const at = repository();
@@ -493,7 +493,7 @@ describe.each(KINDS)('%s', (name, fast, make) => {
     if (found === null) throw new Error('no repository');
     const { settings, ...rest } = found;
     expect({ ...rest, commonDir: realpathSync(rest.commonDir) }).toEqual(truth);
-    // What the shortcut says beside settings that forbid it is never used.
+    // The fast path is used only for ordinary repositories.
     if (fast) expect(plain).toEqual(truth);
     expect(settings.get('user.name')).toBe('Dev');
   });
@@ -512,10 +512,10 @@ describe.each(KINDS)('%s', (name, fast, make) => {
   });
 });
 
-// Remotes and reflogs stay outside, and with them what is upstream and where a detached HEAD came from.
+// Remotes and reflogs stay outside, so git cannot name upstreams or the origin of a detached HEAD.
 const LEFT_OUT = /^(?:Your branch [^]*?\n\n|HEAD detached (?:at|from) .*|Not currently on any branch\.)/m;
 
-/** The same questions, to the user's git directory (null) and to the private one, with the borrowed objects where they are on the host. */
+/** Asks the user's git directory (null) and the private one the same, with borrowed objects at their host paths. */
 function seenThrough(
   found: Repository,
   made: ReturnType<typeof createPrivateGit>,
@@ -555,8 +555,8 @@ function everything(dir: string): string[] {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' }).toSorted();
 }
 
-describe('what is not an ordinary repository', () => {
-  test('a directory without one is no project of git’s, and a bare one is none to work on', async () => {
+describe('repositories that ags refuses', () => {
+  test('a directory without git is no repository, and a bare repository is refused', async () => {
     const plain = mkdtempSync(join(scratch, 'n-'));
     expect(await inspect(plain)).toBe(null);
     const bare = mkdtempSync(join(scratch, 'b-'));
@@ -565,16 +565,13 @@ describe('what is not an ordinary repository', () => {
     await expect(inspect(join(repository(), '.git'))).rejects.toMatchObject({ code: 'project.unsuitable' });
   });
 
-  test.each(['true', 'yes', '1', 'on', 'TRUE'])(
-    'a .git whose settings call it bare (%s) is believed',
-    async (value) => {
-      const at = repository();
-      git(at, 'config', 'core.bare', value);
-      await expect(inspect(at)).rejects.toMatchObject({ code: 'project.unsuitable' });
-    },
-  );
+  test.each(['true', 'yes', '1', 'on', 'TRUE'])('a repository with core.bare = %s is refused', async (value) => {
+    const at = repository();
+    git(at, 'config', 'core.bare', value);
+    await expect(inspect(at)).rejects.toMatchObject({ code: 'project.unsuitable' });
+  });
 
-  test('a repository that git cannot understand is an error, never a project without git', async () => {
+  test('a repository that git cannot read is an error, not a project without git', async () => {
     const newer = repository();
     git(newer, 'config', 'core.repositoryformatversion', '1');
     git(newer, 'config', 'extensions.fromthefuture', 'true');
@@ -584,29 +581,26 @@ describe('what is not an ordinary repository', () => {
     await expect(inspect(broken)).rejects.toThrow(AgsError);
   });
 
-  test.runIf(process.getuid?.() === 0)(
-    'a repository of another user is refused in git’s own words until git trusts it',
-    async () => {
-      const at = repository();
-      execFileSync('chown', ['-R', '42424:42424', at]);
-      const refusal: unknown = await inspect(at).catch((error: unknown) => error);
-      expect(refusal).toBeInstanceOf(AgsError);
-      expect((refusal as AgsError).hint).toBe(`If you trust it: git config --global --add safe.directory ${at}`);
-      const trusting = join(scratch, 'trusting');
-      mkdirSync(trusting);
-      writeFileSync(join(trusting, '.gitconfig'), `[safe]\n\tdirectory = ${at}\n`);
-      expect((await inspectRepository(at, { home: trusting, cacheDir: join(scratch, 'cache') }))?.headRef).toBe(
-        'refs/heads/main',
-      );
-    },
-  );
+  test.runIf(process.getuid?.() === 0)('a repository of another user is refused until git trusts it', async () => {
+    const at = repository();
+    execFileSync('chown', ['-R', '42424:42424', at]);
+    const refusal: unknown = await inspect(at).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(AgsError);
+    expect((refusal as AgsError).hint).toBe(`If you trust it: git config --global --add safe.directory ${at}`);
+    const trusting = join(scratch, 'trusting');
+    mkdirSync(trusting);
+    writeFileSync(join(trusting, '.gitconfig'), `[safe]\n\tdirectory = ${at}\n`);
+    expect((await inspectRepository(at, { home: trusting, cacheDir: join(scratch, 'cache') }))?.headRef).toBe(
+      'refs/heads/main',
+    );
+  });
 });
 
-describe('what leads to another repository', () => {
-  /** Each with a way in which the user can say that it is meant so. */
+describe('a pointer to another repository', () => {
+  /** Each with a way for the user to confirm it. */
   const LEADING: readonly (readonly [string, RegExp, (at: string, other: string) => void, Mend | null])[] = [
     [
-      'a .git file that somebody wrote',
+      'a hand-written .git file',
       /leads to the repository .*other.*, which does not know of this directory/,
       (at, other) => {
         rmSync(join(at, '.git'), { recursive: true });
@@ -634,7 +628,7 @@ describe('what leads to another repository', () => {
       (at) => (rmSync(`${at}-linked`, { recursive: true }), git(at, 'worktree', 'repair')),
     ],
     [
-      'an entry of a worktree that somebody made up',
+      'a hand-written worktree entry',
       /leads to the repository/,
       (at, other) => {
         renameSync(join(at, '.git'), join(at, 'x'));
@@ -705,7 +699,7 @@ describe('what leads to another repository', () => {
     symlinkSync(join(other, '.git', name), join(at, '.git', name));
   }
 
-  test.each(LEADING)('%s: it is refused, until both sides say so', async (_name, words, lead, mend) => {
+  test.each(LEADING)('%s is refused unless both repositories point to each other', async (_name, words, lead, mend) => {
     const at = repository();
     const other = join(mkdtempSync(join(scratch, 'o-')), 'other');
     makeRepository(other);
@@ -741,7 +735,7 @@ describe('what leads to another repository', () => {
     ],
   ];
 
-  test.each(LENDING)('%s: they are refused, unless the user shows them', async (_name, lend) => {
+  test.each(LENDING)('%s: refused unless the user reveals the store', async (_name, lend) => {
     const at = repository();
     const other = join(mkdtempSync(join(scratch, 'o-')), 'other');
     makeRepository(other);
@@ -756,7 +750,7 @@ describe('what leads to another repository', () => {
       expect(make(shown).objects.map(({ from }) => from)).toContain(`${other}/.git/objects`);
   });
 
-  test('objects in the workspace are taken from there, so that what is hidden in it stays so', async () => {
+  test('objects in the workspace are used from there, so files hidden in the workspace stay hidden', async () => {
     const at = repository();
     git(at, 'clone', '-q', '--bare', '.', 'near.git');
     borrow(at, '../../near.git/objects');
@@ -770,7 +764,7 @@ describe('what leads to another repository', () => {
     );
   });
 
-  test('neither the git directory itself nor the work tree passes for a store', async () => {
+  test('neither the git directory nor the work tree counts as an object store', async () => {
     const at = repository();
     borrow(at, '..\n../..\n../../src');
     const found = await inspect(at);
@@ -781,7 +775,7 @@ describe('what leads to another repository', () => {
     ]);
   });
 
-  test('only what is there itself is copied: no link, no pipe, nothing behind a linked directory', async () => {
+  test('only regular files are copied: no link, no pipe, nothing behind a linked directory', async () => {
     const at = repository();
     git(at, 'checkout', '-q', '--detach');
     const secret = mkdtempSync(join(scratch, 's-'));
@@ -819,7 +813,7 @@ describe('what leads to another repository', () => {
 });
 
 test.each(['sha1', 'sha256'])(
-  'a submodule (%s) has a private git directory too, in which one can commit',
+  'a submodule (%s) has its own private git directory, in which commits work',
   async (format) => {
     const lib = makeRepository(join(scratch, `lib-${format}`), `--object-format=${format}`);
     const at = makeRepository(join(scratch, `with-lib-${format}`), `--object-format=${format}`);
@@ -846,7 +840,7 @@ test.each(['sha1', 'sha256'])(
 );
 
 describe('settings', () => {
-  test('only those that say how files are stored and who commits go in, whatever is in them', async () => {
+  test('only settings about file storage and the committer are copied, whatever their values', async () => {
     const at = repository();
     const name = 'Döv "quoted" \\back; # no remark\ttab\nsecond line [core] hooksPath = /evil';
     for (const [key, value] of Object.entries({
@@ -909,7 +903,7 @@ describe('settings', () => {
     expect(all).toEqual(['config']);
   });
 
-  test('are asked for again when any file they came from has changed', async () => {
+  test('are read again when any of their files has changed', async () => {
     const at = repository();
     const home = mkdtempSync(join(scratch, 'h-'));
     writeFileSync(
@@ -920,7 +914,7 @@ describe('settings', () => {
     const name = async (): Promise<string | undefined> =>
       (await inspectRepository(at, { home, cacheDir: join(home, 'cache') }))?.settings.get('user.name');
     expect([await name(), await name()]).toEqual(['One', 'One']);
-    // Through a link, as dotfiles are often kept; the same size, so that only the time tells.
+    // Through a link, as with dotfiles; the same size, so that only the time differs.
     writeFileSync(
       join(home, 'dotfiles'),
       '[user]\n\tname = Two\n[include]\n\tpath = later.inc\n[include]\n\tpath = ~/tilde.inc\n',

@@ -1,5 +1,5 @@
-// test/git/receive-pack.test.ts: a pack that comes out of a sandbox is stored whole and checked, or not at all. These packs are made
-// by hand, as a git that an agent has taken over might make them.
+// test/git/receive-pack.test.ts: a pack from a sandbox is stored completely and verified, or not at all. The packs are made by hand, as a
+// compromised git might write them.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ describe('a pack from a sandbox', () => {
   const stored = (directory: string): string[] =>
     readdirSync(join(directory, 'objects/pack')).filter((name) => /\.(pack|idx)$/.test(name));
 
-  test('that is sound is stored', async () => {
+  test('is stored if it is valid', async () => {
     const directory = staging();
     await receivePack(directory, Readable.from([sound]), 2 ** 20, 20_000);
     expect(await listTree(directory, objectId(good))).toEqual([
@@ -87,7 +87,7 @@ describe('a pack from a sandbox', () => {
     'a pack that is cut off': sound.subarray(0, -30),
     'a pack that ends in its header': sound.subarray(0, 10),
     'nothing at all': Buffer.alloc(0),
-    'something else': Buffer.from('no pack, but quite a few bytes that might be taken for one by somebody careless'),
+    'something else': Buffer.from('not a pack, although a careless reader might accept these many bytes as one'),
     'more objects than there are': whole([file, good, commit(good)], { count: 4 }),
     'fewer objects than there are': whole([file, good, commit(good)], { count: 2 }),
     'bytes after the last object': whole([file, good, commit(good)], { extra: Buffer.from('more') }),
@@ -99,7 +99,7 @@ describe('a pack from a sandbox', () => {
     'a commit of nothing': whole([{ type: 'commit', data: Buffer.from('tree 0000\n') }]),
   };
 
-  test.each(Object.keys(HOSTILE))('with %s is refused whole', async (name) => {
+  test.each(Object.keys(HOSTILE))('with %s is refused completely', async (name) => {
     const directory = staging();
     const refusal: unknown = await receivePack(
       directory,
@@ -111,7 +111,7 @@ describe('a pack from a sandbox', () => {
     expect([(refusal as AgsError).code, stored(directory)]).toEqual(['capture.refused', []]);
   });
 
-  test('that grows beyond its limit is refused while it comes', async () => {
+  test('is refused as soon as it exceeds its limit', async () => {
     const directory = staging();
     const noise = blob(randomBytes(20_000));
     const big = tree([['100644', 'f', noise]]);
@@ -124,14 +124,14 @@ describe('a pack from a sandbox', () => {
     await receivePack(directory, Readable.from([pack]), pack.length, 20_000);
   });
 
-  test('that would fill the memory once unpacked is refused', async () => {
+  test('is refused if it would exhaust memory when unpacked', async () => {
     const directory = staging();
-    // A gigabyte of zeros three times over is three megabytes on the way.
+    // Three gigabytes of zeros compress to three megabytes.
     const bomb = whole([{ type: 'tree', data: Buffer.alloc(64 * 2 ** 20), claims: 3 * 2 ** 30 }]);
     await expect(receivePack(directory, Readable.from([bomb]), 2 ** 30, 60_000)).rejects.toThrow(/[Oo]ut of memory/);
   });
 
-  test('that never ends is given up at the deadline', async () => {
+  test('is given up at the deadline if it never ends', async () => {
     const directory = staging();
     const endless = new PassThrough();
     endless.write(sound.subarray(0, 20));

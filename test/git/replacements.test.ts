@@ -1,5 +1,5 @@
-// Files, directories and links that take each other's names, with and without renames: whatever part of such a set is
-// accepted, each file of the user is its old or its new self, and what was refused is untouched.
+// test/git/replacements.test.ts: files, directories and links that replace each other, with and without renames. For any accepted subset, each
+// user file has its old or its new content, and refused paths are untouched.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -7,13 +7,13 @@ import { hostState, type ApplyOp } from '../../src/review/apply.ts';
 import { applyAll, recover, undoJournal, type PlannedChange } from '../../src/review/journal.ts';
 import { ancestors, inOrder } from '../../src/review/order.ts';
 
-/** Every leaf with its text; a link is "-> target". */
+/** Content by path; a link is "-> target". */
 type Leaves = Readonly<Record<string, string>>;
 
 interface Case {
   readonly before: Leaves;
   readonly after: Leaves;
-  /** Old names and new ones. */
+  /** New names by old names. */
   readonly renames?: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +98,7 @@ afterEach(() => fs.rmSync(place, { recursive: true }));
 describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) => {
   const changes = changesOf(before, after, renames);
 
-  test('is taken as a whole, in whatever order it is given, and can be taken back', async () => {
+  test('applies completely, in any order, and can be undone', async () => {
     for (const given of [changes, changes.toReversed()]) {
       fresh(before);
       const done = await applyAll({ project, changes: planned(given, before, after), journal: journal() });
@@ -109,7 +109,7 @@ describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) 
     }
   });
 
-  test('is taken in any part, and what is not taken stays as it was', async () => {
+  test('applies in any part, and the rest stays as it was', async () => {
     for (const some of subsets(changes)) {
       fresh(before);
       const done = await applyAll({ project, changes: planned(some, before, after), journal: journal() });
@@ -119,7 +119,7 @@ describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) 
     }
   });
 
-  test('is known after a crash at any step, and no file is lost', async () => {
+  test('is recoverable after a crash at any step, and no file is lost', async () => {
     fresh(before);
     const all = inOrder(planned(changes, before, after));
     for (let done = 0; done <= all.length; done++) {
@@ -129,7 +129,7 @@ describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) 
       await undoJournal(journal());
       const kept = `${journal()}-kept`;
       fs.renameSync(journal(), kept);
-      // The steps up to here, and then the crash: the journal on disk still says that all is to be done.
+      // Applies the steps before the crash; the journal on disk lists all steps as pending.
       await applyAll({
         project,
         changes: all.slice(0, done).map(({ op }) => ({ op, expect: hostState(project, op.path) })),
@@ -146,7 +146,7 @@ describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) 
           ? recovered.changes.flatMap(({ path, outcome }) => (outcome === 'applied' ? [path] : []))
           : [],
       );
-      // A crash may come between the two halves of a rename: then both names are there, never none.
+      // A crash between the two halves of a rename leaves both names, never none.
       const texts = Object.values(now);
       for (const [from, to] of Object.entries(renames))
         expect([done, from, to, texts.includes(before[from] ?? '')]).toEqual([done, from, to, true]);
@@ -164,7 +164,7 @@ describe.each(Object.entries(CASES))('%s', (_, { before, after, renames = {} }) 
 describe('a new name that cannot be written', () => {
   const long = 'n'.repeat(300);
 
-  test('puts the old one back, also where that had to go first', async () => {
+  test('restores the old file, also when it had to be removed first', async () => {
     const before = { x: 'x' };
     fresh(before);
     const after = { [`x/${long}`]: 'x', 'x/new': 'new' };
@@ -178,7 +178,7 @@ describe('a new name that cannot be written', () => {
     expect(leaves()).toEqual({ ...OTHER, ...before });
   });
 
-  test('puts back all that stood on the room it was given', async () => {
+  test('restores every file that was moved out of its way', async () => {
     const before = { a: 'a', b: 'b' };
     for (const [intoB, intoA] of [
       [long, 'x'],
@@ -194,7 +194,7 @@ describe('a new name that cannot be written', () => {
   });
 });
 
-test('a chain of renames as long as any list is put in order at once', () => {
+test('a very long chain of renames is sorted at once', () => {
   const changes = Array.from({ length: 50_000 }, (_, i) => [
     { op: { kind: 'delete', path: `f${i}` } as const, requires: `f${i + 1}/x` },
     { op: { kind: 'symlink', path: `f${i + 1}/x`, target: 't' } as const },

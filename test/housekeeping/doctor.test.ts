@@ -1,5 +1,5 @@
-// `ags doctor` on this machine and on ones that lack something. The causes are real: namespaces that are switched off, a state
-// directory in memory or on an overlay, programs that are not there. And `ags exec` says the same.
+// test/housekeeping/doctor.test.ts: `ags doctor` on this machine and on machines that lack something, with real causes: disabled namespaces, a
+// state directory in memory or on an overlay, missing programs. `ags exec` reports the same.
 // needs: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ interface Finished {
   readonly stderr: string;
 }
 
-/** Runs `ags` as the machine's caller behind other programs, for example in a namespace of theirs. */
+/** Runs `ags` as the machine's caller behind other programs, such as unshare. */
 function behind(
   machine: Machine,
   prefix: readonly string[],
@@ -47,12 +47,12 @@ function answer(diagnosis: Diagnosis, id: string): Answer | undefined {
   return diagnosis.checks.find((check) => check.id === id);
 }
 
-/** What `ags exec` prints when it refuses for the reason that doctor gives. */
+/** The output of `ags exec` when it refuses for doctor's reason. */
 function refusal(check: Answer | undefined): string {
   return check === undefined || check.status === 'ok' ? 'no reason' : `ags: ${check.message}\n     ${check.fix}\n`;
 }
 
-/** In a user namespace of its own, as the same user. */
+/** Enters a new user namespace as the same user. */
 function asSelf(machine: Machine): string[] {
   return ['unshare', '--user', `--map-user=${machine.uid}`, `--map-group=${machine.uid}`];
 }
@@ -64,7 +64,7 @@ function fakeBwrap(machine: Machine, script: string): string {
 }
 
 describe.each(CALLERS)('for %s', (caller: Caller) => {
-  test('this machine is ready, and every line has its word, its group and its cure', async () => {
+  test('this machine is ready, and every check has a status, a group and a fix', async () => {
     using machine = createMachine(caller);
     const result = await machine.ags(['doctor', '--json']);
     const { ready, checks } = read(result);
@@ -118,7 +118,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect(readdirSync(machine.stateDir)).toEqual(['whiteout']);
   });
 
-  test('people read groups of lines whose meaning does not hang on colour', async () => {
+  test('the output has groups of lines that are readable without colour', async () => {
     using machine = createMachine(caller);
     const plain = await machine.ags(['doctor']);
     expect(plain.stdout).toMatch(/^System\n {2}✓ ok {8}Linux \d/);
@@ -129,7 +129,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect(coloured.stdout).toContain('\u001B[32m✓ ok     \u001B[0m');
   });
 
-  test('a wrong configuration is not ready, and exec refuses with the same words', async () => {
+  test('with an invalid configuration doctor is not ready, and exec refuses in the same words', async () => {
     using machine = createMachine(caller);
     mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
     writeFileSync(join(machine.home, '.config/ags/config.yaml'), 'limits:\n  memory: plenty\n');
@@ -140,7 +140,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect((await machine.ags(['exec', '--', 'true'])).stderr).toBe(refusal(check));
   });
 
-  test('a state directory that cannot be used is said in one sentence, by exec as well', async () => {
+  test('doctor and exec report an unusable state directory in one sentence', async () => {
     using machine = createMachine(caller);
     writeFileSync(join(machine.root, 'file'), '');
     const env = { XDG_STATE_HOME: join(machine.root, 'file') };
@@ -155,7 +155,7 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     expect({ code: exec.code, stderr: exec.stderr }).toEqual({ code: 9, stderr: refusal(check) });
   });
 
-  test('with the state directory in memory, what doctor says of the workspace is what exec does', async () => {
+  test('with the state directory in memory, exec uses the workspace that doctor names', async () => {
     using machine = createMachine(caller);
     const state = mkdtempSync('/dev/shm/ags-it-');
     giveTo(state, machine.uid);
@@ -177,49 +177,46 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
     }
   });
 
-  test.runIf(isRoot)(
-    'on the file system of a container workspaces are copies, openly, and an overlay that was asked for is refused',
-    () => {
-      using machine = createMachine(caller);
-      const state = join(machine.root, 'state');
-      for (const dir of ['lower', 'upper', 'work', 'merged']) mkdirSync(join(state, dir), { recursive: true });
-      giveTo(state, machine.uid);
-      const mounted = `mount -t overlay overlay -o lowerdir=${state}/lower,upperdir=${state}/upper,workdir=${state}/work ${state}/merged`;
-      const prefix = [
-        'unshare',
-        '--mount',
-        'sh',
-        '-c',
-        `${mounted} && exec setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups "$@"`,
-        'sh',
-      ];
-      const inside = (args: readonly string[]): Finished =>
-        behind(machine, prefix, args, { env: { XDG_STATE_HOME: join(state, 'merged') }, asRoot: true });
-      const why = `the state directory ${state}/merged/ags is on overlay, the file system of a container, and overlays cannot be stacked like that`;
-      const diagnosis = read(inside(['doctor', '--json']));
-      expect(diagnosis.ready).toBe(true);
-      expect(answer(diagnosis, 'overlay')).toEqual({
-        id: 'overlay',
-        group: 'Sandbox',
-        status: 'note',
-        message: `Workspaces are full copies, because ${why}.`,
-        fix: 'Put the state of ags on a local disk: export XDG_STATE_HOME=<directory on ext4, xfs or btrfs>',
-      });
-      const copy = inside(['exec', '--', 'cat', 'src/a.txt']);
-      expect({ code: copy.code, stdout: copy.stdout, stderr: copy.stderr }).toEqual({
-        code: 0,
-        stdout: 'one\ntwo\nthree\n',
-        stderr: `ags: Workspace: a full copy, because ${why}.\n`,
-      });
-      const overlay = inside(['exec', '--workspace', 'overlay', '--', 'true']);
-      expect({ code: overlay.code, stderr: overlay.stderr }).toEqual({
-        code: 9,
-        stderr: `ags: An overlay workspace is not possible: ${why}.\n     Allow a full copy with: --workspace copy\n`,
-      });
-    },
-  );
+  test.runIf(isRoot)("on a container's file system workspaces are copies, and a requested overlay is refused", () => {
+    using machine = createMachine(caller);
+    const state = join(machine.root, 'state');
+    for (const dir of ['lower', 'upper', 'work', 'merged']) mkdirSync(join(state, dir), { recursive: true });
+    giveTo(state, machine.uid);
+    const mounted = `mount -t overlay overlay -o lowerdir=${state}/lower,upperdir=${state}/upper,workdir=${state}/work ${state}/merged`;
+    const prefix = [
+      'unshare',
+      '--mount',
+      'sh',
+      '-c',
+      `${mounted} && exec setpriv --reuid ${machine.uid} --regid ${machine.uid} --clear-groups "$@"`,
+      'sh',
+    ];
+    const inside = (args: readonly string[]): Finished =>
+      behind(machine, prefix, args, { env: { XDG_STATE_HOME: join(state, 'merged') }, asRoot: true });
+    const why = `the state directory ${state}/merged/ags is on overlay, the file system of a container, and overlays cannot be stacked like that`;
+    const diagnosis = read(inside(['doctor', '--json']));
+    expect(diagnosis.ready).toBe(true);
+    expect(answer(diagnosis, 'overlay')).toEqual({
+      id: 'overlay',
+      group: 'Sandbox',
+      status: 'note',
+      message: `Workspaces are full copies, because ${why}.`,
+      fix: 'Put the state of ags on a local disk: export XDG_STATE_HOME=<directory on ext4, xfs or btrfs>',
+    });
+    const copy = inside(['exec', '--', 'cat', 'src/a.txt']);
+    expect({ code: copy.code, stdout: copy.stdout, stderr: copy.stderr }).toEqual({
+      code: 0,
+      stdout: 'one\ntwo\nthree\n',
+      stderr: `ags: Workspace: a full copy, because ${why}.\n`,
+    });
+    const overlay = inside(['exec', '--workspace', 'overlay', '--', 'true']);
+    expect({ code: overlay.code, stderr: overlay.stderr }).toEqual({
+      code: 9,
+      stderr: `ags: An overlay workspace is not possible: ${why}.\n     Allow a full copy with: --workspace copy\n`,
+    });
+  });
 
-  test('what a killed sandbox has left is a note, not a fault', async () => {
+  test('leftovers of a killed sandbox are a note, not an error', async () => {
     using machine = createMachine(caller);
     const child = machine.start(['exec', '--', 'sh', '-c', 'echo started; sleep 100']);
     await new Promise((resolve) => child.stdout?.once('data', resolve));
@@ -237,10 +234,10 @@ describe.each(CALLERS)('for %s', (caller: Caller) => {
   });
 });
 
-describe('where user namespaces are refused', () => {
-  test('switched off: doctor and exec end with 9, the same sentence and the command that turns them on', () => {
+describe('without user namespaces', () => {
+  test('when disabled, doctor and exec end with 9, the same sentence and the command that enables them', () => {
     using machine = createMachine('user');
-    // The switch of a user namespace of our own, which is as good as that of the machine for everything inside.
+    // Limits our own user namespace, which has the same effect on everything inside.
     const off = [
       ...asSelf(machine),
       '--keep-caps',
@@ -278,7 +275,7 @@ describe('where user namespaces are refused', () => {
     );
   });
 
-  test('used up by a container around us', () => {
+  test('when an outer container used them up, doctor names the container', () => {
     using machine = createMachine('user');
     const full = [
       'unshare',
@@ -298,7 +295,7 @@ describe('where user namespaces are refused', () => {
     expect(behind(machine, full, ['exec', '--', 'true'])).toEqual({ code: 9, stdout: '', stderr: refusal(check) });
   });
 
-  test('a root that is root only in a container is told to be somebody else', () => {
+  test('root inside a container is told to use another user', () => {
     using machine = createMachine('user');
     const fake = ['unshare', '--user', '--map-root-user'];
     const check = answer(read(behind(machine, fake, ['doctor', '--json'])), 'sandbox');
@@ -307,7 +304,7 @@ describe('where user namespaces are refused', () => {
   });
 });
 
-describe('where programs are missing', () => {
+describe('with missing programs', () => {
   const PROGRAMS = ['bwrap', 'unshare', 'setsid', 'prlimit', 'perl'];
 
   async function without(absent: readonly string[]): Promise<{ diagnosis: Diagnosis; exec: unknown }> {
@@ -344,7 +341,7 @@ describe('where programs are missing', () => {
     return { diagnosis: await diagnose(context, { programDirs }), exec };
   }
 
-  test('without bubblewrap nothing starts; doctor and exec say so in the same words', async () => {
+  test('without bubblewrap nothing starts, and doctor and exec say so in the same words', async () => {
     const { diagnosis, exec } = await without(['bwrap']);
     expect(diagnosis.ready).toBe(false);
     const check = answer(diagnosis, 'sandbox');
@@ -361,7 +358,7 @@ describe('where programs are missing', () => {
     expect(answer(diagnosis, 'bubblewrap')).toMatchObject({ status: 'missing', message: check?.message });
   });
 
-  test('programs that are there do not hide the one that is not', async () => {
+  test('installed programs do not hide a missing one', async () => {
     const { diagnosis, exec } = await without(['setsid', 'prlimit']);
     expect(answer(diagnosis, 'programs')).toMatchObject({
       status: 'missing',
@@ -370,7 +367,7 @@ describe('where programs are missing', () => {
     expect(exec).toMatchObject({ message: 'The sandbox needs setsid, prlimit, which are not installed.' });
   });
 
-  test('a program that is not in a directory of the system cannot be seen inside, and that is said', async () => {
+  test('a program outside the system directories is reported as invisible inside', async () => {
     const { diagnosis, exec } = await without([]);
     expect(exec).toBeNull();
     expect(diagnosis.checks.filter(({ status }) => status === 'missing').map(({ id }) => id)).toEqual(['sandbox']);
@@ -381,11 +378,11 @@ describe('where programs are missing', () => {
 });
 
 describe('a bubblewrap that follows planted links', () => {
-  test('is told from one that does not, and from one that does not start; nothing is left', async () => {
+  test('is distinguished from a safe one and from one that does not start; nothing is left behind', async () => {
     using machine = createMachine(ONE, { git: false });
     const state = join(machine.root, 'state');
     mkdirSync(state);
-    // As the flaw does it: through the link that stands in the directory bound at /h.
+    // Mimics the flaw: follows the link in the directory bound at /h.
     const follows = fakeBwrap(
       machine,
       'while [ "$2" != /h ]; do shift; done; link=$(readlink "$1/.config"); mkdir "${link#/oldroot}/planted"',

@@ -1,4 +1,4 @@
-// test/housekeeping/list-cleanup.test.ts: what `ags list`, `ags rm` and `ags cleanup` see, remove, and leave alone.
+// test/housekeeping/list-cleanup.test.ts: what `ags list`, `ags rm` and `ags cleanup` show, remove and keep.
 // uses: sandbox
 import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import {
@@ -101,7 +101,7 @@ describe('with tasks of every kind', () => {
     (await listTasks(context, { all, size: false })).tasks.map(({ name, state }) => `${name} ${state}`);
 
   describe('the list', () => {
-    test('has what waits for a person first, then what runs, then the rest, the latest first in each', async () => {
+    test('shows tasks to review first, then running tasks, then the rest, newest first', async () => {
       task('old-review', { files: ['a'], ageMs: 5 * HOUR });
       task('settled', { state: 'no-changes', ageMs: HOUR });
       task('killed', { state: 'running', ageMs: 3 * HOUR });
@@ -118,7 +118,7 @@ describe('with tasks of every kind', () => {
       ]);
     });
 
-    test('is about this project; with all, other projects follow', async () => {
+    test('shows this project, and with --all the others after it', async () => {
       task('elsewhere', { files: ['a'], project: '/somewhere/else', ageMs: 1 });
       task('here', { files: ['a'] });
       expect(await names()).toEqual(['here stopped']);
@@ -126,7 +126,7 @@ describe('with tasks of every kind', () => {
       expect(await names(true)).toEqual(['here stopped', 'elsewhere stopped']);
     });
 
-    test('counts changes that are not decided about, once they were counted', async () => {
+    test('counts unreviewed changes after the first count', async () => {
       const paths = task('counted', { files: ['a'], more: { settled: ['taken.txt'] } });
       const change = (path: string, lane: 'inert' | 'host'): ChangeSet['changes'][number] => ({
         path,
@@ -151,13 +151,13 @@ describe('with tasks of every kind', () => {
       });
     });
 
-    test('shows a damaged task and hides no other because of it', async () => {
+    test('shows a damaged task, and all others despite it', async () => {
       task('fine', { files: ['a'] });
       writeFileSync(task('broken').run, '{"version": 1');
       expect(await names(true)).toEqual(['fine stopped', 'broken damaged']);
     });
 
-    test('takes what it cannot look into for changed', async () => {
+    test('counts an unreadable task as changed', async () => {
       const paths = task('odd', { state: 'running' });
       rmSync(paths.upper, { recursive: true });
       writeFileSync(paths.upper, 'not a directory');
@@ -172,7 +172,7 @@ describe('with tasks of every kind', () => {
   describe('a task is found', () => {
     const found = async (name?: string): Promise<string> => (await findTask(context, name)).task.id;
 
-    test('by its name, by a beginning that only it has, and by its age', async () => {
+    test('by its name, by a unique prefix, and by its age', async () => {
       task('npm-test-4kd2', { files: ['a'], ageMs: 3 * HOUR });
       task('npm-test-9xyz', { files: ['a'], ageMs: HOUR });
       task('make-b2b2', { files: ['a'], ageMs: 2 * HOUR });
@@ -198,7 +198,7 @@ describe('with tasks of every kind', () => {
       ]);
     });
 
-    test('without a name when only one has changes, and then it is said which', async () => {
+    test('without a name if only one has changes, with a notice', async () => {
       task('one', { files: ['a'] });
       task('unchanged', { state: 'running' });
       task('runs', { state: 'running', live: true, files: ['a'] });
@@ -208,7 +208,7 @@ describe('with tasks of every kind', () => {
       expect(said).toEqual(['using task one.']);
     });
 
-    test('or not: the error says what there is', async () => {
+    test('or the error lists the tasks', async () => {
       await expect(found()).rejects.toMatchObject({
         code: 'task.not-found',
         message: 'No task of this project has changes to review.',
@@ -234,14 +234,14 @@ describe('with tasks of every kind', () => {
         all: options.all ?? false,
         olderThanMs: options.olderThanMs ?? 0,
       });
-      // Of what is everybody's on this machine, other tests leave something too.
+      // Other tests leave shared leftovers on this machine, too.
       const own = items.filter(({ kind }) => !['cgroup', 'process', 'container', 'image', 'volume'].includes(kind));
       const removed: string[] = [];
       for (const item of own) if (await item.remove()) removed.push(`${item.kind} ${item.name.replace(`${dir}/`, '')}`);
       return { removed, kept: kept.map(({ name }) => name) };
     }
 
-    test('removes killed runs that changed nothing and settled tasks, and keeps every change', async () => {
+    test('removes killed runs without changes and settled tasks, and keeps every change', async () => {
       task('killed', { state: 'running' });
       task('killed-early', { state: 'preparing' });
       task('killed-work', { state: 'running', files: ['work.txt'] });
@@ -261,7 +261,7 @@ describe('with tasks of every kind', () => {
       );
     });
 
-    test('with all it removes changes too, but never a running task', async () => {
+    test('with --all removes changes, too, but never a running task', async () => {
       task('killed-work', { state: 'running', files: ['work.txt'] });
       task('review', { files: ['a'] });
       task('runs', { state: 'running', live: true, files: ['a'] });
@@ -272,7 +272,7 @@ describe('with tasks of every kind', () => {
       expect(readdirSync(join(context.stateDir, 'tasks'))).toEqual(['asks', 'runs']);
     });
 
-    test('leaves tasks alone that ended more recently than asked for', async () => {
+    test('keeps tasks that ended more recently than requested', async () => {
       task('old', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - 8 * HOUR } });
       task('recent', { state: 'no-changes', ageMs: 9 * HOUR, more: { endedAtMs: Date.now() - HOUR } });
       task('recent-work', { files: ['a'], ageMs: 2 * HOUR });
@@ -282,7 +282,7 @@ describe('with tasks of every kind', () => {
       });
     });
 
-    test('leaves a task alone that another ags is working on, also when that began after it was looked at', async () => {
+    test('keeps a task that another ags works on, even if that began after the scan', async () => {
       const paths = task('empty', { state: 'no-changes' });
       const { items } = await planCleanup(context, { all: false, olderThanMs: 0 });
       writeFileSync(paths.lock, JSON.stringify(ownIdentity()));
@@ -291,7 +291,7 @@ describe('with tasks of every kind', () => {
       expect(existsSync(paths.run)).toBe(true);
     });
 
-    test('does not remove a task in which work turned up after it was looked at', async () => {
+    test('keeps a task whose work appeared after the scan', async () => {
       const paths = task('empty', { state: 'no-changes' });
       const { items } = await planCleanup(context, { all: false, olderThanMs: 0 });
       writeFileSync(join(paths.upper, 'late.txt'), 'work');
@@ -299,7 +299,7 @@ describe('with tasks of every kind', () => {
       expect(existsSync(join(paths.upper, 'late.txt'))).toBe(true);
     });
 
-    test('removes what commands that were cut off have left, once it is too old to be in the making', async () => {
+    test('removes leftovers of killed commands once they are too old to be in use', async () => {
       const old = new Date(Date.now() - 2 * 60_000);
       const place = (path: string, age?: Date): void => {
         mkdirSync(dirname(join(dir, path)), { recursive: true });
@@ -341,7 +341,7 @@ describe('with tasks of every kind', () => {
       expect(readdirSync(paths.root).toSorted()).toEqual(['run', 'run.json', 'task.json']);
     });
 
-    test('keeps a task without its files if something was written in it', async () => {
+    test('keeps a task without its files if its upper has content', async () => {
       const paths = task('work', { files: ['a'] });
       rmSync(paths.run);
       const old = new Date(Date.now() - HOUR);
@@ -351,7 +351,7 @@ describe('with tasks of every kind', () => {
       expect(existsSync(join(paths.upper, 'a'))).toBe(true);
     });
 
-    test('finishes an apply that was cut off: its temporary file is gone from the project, and the task stays', async () => {
+    test('finishes a killed apply: removes its temporary file from the project and keeps the task', async () => {
       const paths = task('review', { files: ['a'] });
       mkdirSync(paths.journal);
       const journal = join(paths.journal, '0001');
@@ -374,7 +374,7 @@ describe('with tasks of every kind', () => {
       expect(await cleaned()).toEqual({ removed: [], kept: ['review'] });
     });
 
-    test('sweeping removes tasks without their files, and no other', async () => {
+    test('sweeping removes only tasks without their files', async () => {
       mkdirSync(join(context.stateDir, 'tasks/half'), { recursive: true });
       task('killed', { state: 'running' });
       await sweep(context);
@@ -392,7 +392,7 @@ describe('processes of dead runners', () => {
   });
   const LAUNCHER = { PATH: '/usr/bin:/bin', AGS_RUN: 'some-task-4kd2' };
 
-  /** A process whose parent has ended. */
+  /** Starts a process whose parent has exited. */
   async function orphan(env: Record<string, string>): Promise<number> {
     const out = execFileSync('sh', ['-c', 'sleep 300 > /dev/null 2>&1 & echo $!'], {
       env,
@@ -407,13 +407,13 @@ describe('processes of dead runners', () => {
   const orphans = (isLive: (task: string) => boolean = () => false): number[] =>
     findOrphans(isLive).map(({ pid }) => pid);
 
-  test('are found by what the launcher was given', async () => {
+  test("are found by the launcher's arguments", async () => {
     const pid = await orphan(LAUNCHER);
     expect(orphans()).toContain(pid);
     expect(findOrphans(() => false).find((orphan) => orphan.pid === pid)?.task).toBe('some-task-4kd2');
   });
 
-  test('are none as long as the runner lives, whether or not its task is known here', async () => {
+  test('do not include those of a live runner, whether or not its task is known here', async () => {
     const child = spawn('sleep', ['300'], { env: LAUNCHER, stdio: 'ignore' });
     started.push(child);
     await sleep(50);
@@ -422,14 +422,14 @@ describe('processes of dead runners', () => {
     expect(orphans((task) => task === 'some-task-4kd2')).not.toContain(pid);
   });
 
-  test('are not mistaken for a program that merely has the same variable', async () => {
+  test('do not include a program that merely has the same variable', async () => {
     const pid = await orphan({ ...LAUNCHER, HOME: '/root' });
     const odd = await orphan({ ...LAUNCHER, AGS_RUN: '../../x' });
     expect(orphans()).not.toContain(pid);
     expect(orphans()).not.toContain(odd);
   });
 
-  test('are ended by cleanup and by a sweep', async () => {
+  test('are killed by cleanup and by a sweep', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'ags-strays-'));
     const context = {
       stateDir: dir,
@@ -457,7 +457,7 @@ describe('processes of dead runners', () => {
 });
 
 describe.each(USUAL)('the commands as %s', (caller) => {
-  /** A sandbox that runs until it is ended. */
+  /** Starts a sandbox that runs until it is killed. */
   async function running(machine: Machine, name: string, script = 'sleep 300'): Promise<ChildProcess> {
     const child = machine.start([
       'exec',
@@ -476,7 +476,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
   }
   const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('a place without tasks says what to do', async () => {
+  test('a project without tasks suggests a first command', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['list'])).toEqual({
       code: 0,
@@ -490,7 +490,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
       elsewhere: 0,
       tasks: [],
     });
-    // Other tests on this machine may have left groups, which are anybody's to remove.
+    // Other tests may have left control groups, which anyone may remove.
     expect(
       (await machine.ags(['cleanup'])).stdout.replace(
         /^Removed\n( {2}(cgroup|process) .*\n)+\n.*\n$/,
@@ -500,7 +500,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
   });
 
   test.runIf(HAS_SANDBOX)(
-    'a killed ags leaves no process, and its task is listed, kept if it has changes, and removed if not',
+    'a killed ags leaves no process, and its task is listed, kept with changes and removed without',
     async () => {
       using machine = createMachine(caller);
       const idle = await running(machine, 'idle');
@@ -533,11 +533,11 @@ describe.each(USUAL)('the commands as %s', (caller) => {
   );
 
   test.runIf(HAS_SANDBOX)(
-    'cleanup and sweeping leave a running sandbox alone, also one of another state directory',
+    'cleanup and sweeping keep a running sandbox, also one of another state directory',
     async () => {
       using machine = createMachine(caller);
       const child = await running(machine, 'runs');
-      // Its /etc is a copy that nothing names any more: only that it is mounted keeps it.
+      // No file names its /etc copy any more; only the mount protects it.
       const cache = join(machine.home, '.cache/ags');
       const old = new Date(Date.now() - HOUR);
       rmSync(join(cache, 'etc.json'));
@@ -552,7 +552,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
         (await machine.ags(['cleanup', '--all', '--yes'], { env: { XDG_STATE_HOME: join(machine.home, 'other') } }))
           .code,
       ).toBe(0);
-      // This one's runner is the process of the test, which may be another user's.
+      // This runner is the test process, which may belong to another user.
       const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
       const other = spawn('sleep', ['300'], {
         env: { PATH: '/usr/bin:/bin', AGS_RUN: 'other-4kd2' },
@@ -569,7 +569,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     },
   );
 
-  test.runIf(HAS_SANDBOX)('rm refuses a running task; with --force nothing of it is left', async () => {
+  test.runIf(HAS_SANDBOX)('rm refuses a running task; with --force it leaves nothing behind', async () => {
     using machine = createMachine(caller);
     const child = await running(machine, 'runs');
     const [id = ''] = machine.tasks();
@@ -595,7 +595,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     });
   });
 
-  test.runIf(HAS_SANDBOX)('rm throws no change away without being told to', async () => {
+  test.runIf(HAS_SANDBOX)('rm deletes no change without confirmation', async () => {
     using machine = createMachine(caller);
     await machine.ags([
       'exec',
@@ -622,7 +622,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     expect(machine.git('status', '--short')).toBe('');
   });
 
-  test.runIf(HAS_SANDBOX)('rm removes a damaged task, and nothing outside the directory of tasks', async () => {
+  test.runIf(HAS_SANDBOX)('rm removes a damaged task, and nothing outside the tasks directory', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
     const [id = ''] = machine.tasks();
@@ -635,7 +635,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     expect(machine.has('README.md')).toBe(true);
   });
 
-  test.runIf(HAS_SANDBOX)('cleanup asks before changes are lost, and takes only times it understands', async () => {
+  test.runIf(HAS_SANDBOX)('cleanup confirms before it deletes changes, and refuses unknown time formats', async () => {
     using machine = createMachine(caller);
     await machine.ags(['exec', '--name', 'work', '--', 'sh', '-c', 'echo x > new.txt']);
     const [id = ''] = machine.tasks();

@@ -1,5 +1,5 @@
-// test/results/bring-out-driver.mjs: brings the work of a task out in a process of its own, so that it can be done as any user.
-// Arguments: the task, the details as JSON. Prints what came of it as JSON.
+// test/results/bring-out-driver.mjs: brings out a task's work in a separate process, so that it can run as any user.
+// Arguments: the task and the details as JSON. Prints the result as JSON.
 import { makeHostContext } from '../../dist/cli/make-context.js';
 import { bringOut } from '../../dist/results/bring-out.js';
 import { readTask } from '../../dist/store/tasks.js';

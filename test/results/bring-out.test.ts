@@ -1,4 +1,4 @@
-// test/results/bring-out.test.ts: what an agent did, committed or not, is on its branch of the user's repository when a turn ends.
+// test/results/bring-out.test.ts: an agent's work, committed or not, is on its branch of the user's repository when a turn ends.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
@@ -17,7 +17,7 @@ import { describe, expect, test } from 'vitest';
 import { agentTask, runAgent } from '../agent-run/agent-task.ts';
 import { createMachine, giveTo, IS_ROOT, type Machine, ONE, USUAL } from '../harness.ts';
 
-/** Everything of the repository that must not change, whatever comes out of a sandbox. */
+/** Everything in the repository that a sandbox must not change. */
 function untouched(machine: Machine): string {
   return execFileSync(
     'sh',
@@ -37,7 +37,7 @@ const files = (machine: Machine, branch: string): string[] =>
   machine.git('ls-tree', '-r', '--name-only', branch).trim().split('\n');
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('work that was not committed becomes one commit with its author, goal and run', async () => {
+  test('uncommitted work becomes one commit with its author, goal and run', async () => {
     using machine = createMachine(caller);
     machine.git('config', 'user.name', 'Dev Eloper');
     machine.git('config', 'user.email', 'dev@example.test');
@@ -65,7 +65,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('fsck', '--strict')).toBe('');
   });
 
-  test('commits of its own are kept, and the last one says what it was made for', async () => {
+  test("the agent's commits are kept, and the last one names the goal and the task", async () => {
     using machine = createMachine(caller);
     const task = await agentTask(
       machine,
@@ -80,7 +80,7 @@ Ags-Run: forged/7'`,
     );
   });
 
-  test('commits and what came after them are both there', async () => {
+  test('commits and later uncommitted work are both included', async () => {
     using machine = createMachine(caller);
     const task = await agentTask(
       machine,
@@ -108,7 +108,7 @@ Ags-Run: forged/7'`,
     ['a directory that was removed and made anew', 'rm -rf src; mkdir src; echo b > src/b.txt'],
     ['a directory that became a link', 'rm -rf src; ln -s . src'],
     ['a file that became an empty directory', 'rm README.md; mkdir README.md'],
-  ])('after %s the result is what the files are', async (_, script) => {
+  ])('after %s the branch has exactly the files', async (_, script) => {
     using machine = createMachine(caller);
     const setup = 'git config user.name A; git config user.email a@b; echo changed > new.txt; ';
     const task = await runAgent(
@@ -127,7 +127,7 @@ Ags-Run: forged/7'`,
     expect(machine.git('fsck', '--strict')).not.toMatch(/error|missing/);
   });
 
-  test('what is not work is left out, and said', async () => {
+  test('scratch files, ignored files and special files are left out and reported', async () => {
     using machine = createMachine(caller, {
       files: { '.gitignore': 'build/\n*.log\n', 'kept.log': 'x\n', 'CLAUDE.md': 'base\n', 'a.txt': 'a\n' },
     });
@@ -160,7 +160,7 @@ Ags-Run: forged/7'`,
     );
   });
 
-  test('nothing changed: no branch; the same again: no new commit; more: the branch moves', async () => {
+  test('no change makes no branch, the same work no new commit, and more work moves the branch', async () => {
     using machine = createMachine(caller);
     const nothing = await runAgent(machine, 'true', { name: 'idle' });
     expect(await nothing.bringOut()).toEqual({ result: null });
@@ -176,7 +176,7 @@ Ags-Run: forged/7'`,
     expect(machine.git('rev-parse', task.branch).trim()).toBe(second.result?.commit);
   });
 
-  test('a branch that is no longer ours is left alone', async () => {
+  test('a branch that the user changed or checked out is left alone', async () => {
     using machine = createMachine(caller);
     const task = await runAgent(machine, 'echo 1 > one');
     machine.git('branch', task.branch);
@@ -198,7 +198,7 @@ Ags-Run: forged/7'`,
     expect(machine.git('diff', '--stat', 'main', task.branch)).toBe('');
   });
 
-  test('a repository that cannot be written is said to be so, and the work comes out once it can', async () => {
+  test('an unwritable repository is reported, and the work comes out once it is writable', async () => {
     using machine = createMachine(caller);
     const task = await runAgent(machine, 'echo 1 > one');
     mkdirSync(join(machine.project, '.git/refs/heads/ags'));
@@ -221,7 +221,7 @@ Ags-Run: forged/7'`,
     expect((await task.bringOut()).result).toMatchObject({ files: 1 });
   });
 
-  test('submodules stay as they are', async () => {
+  test('submodules stay unchanged', async () => {
     using machine = createMachine(caller);
     const sub = join(machine.home, 'code/sub');
     machine.git('init', '-q', sub);
@@ -236,7 +236,7 @@ Ags-Run: forged/7'`,
     expect(readFileSync(join(task.directory, 'capture.json'), 'utf8')).toContain('"path":"lib"');
   });
 
-  test('a linked worktree, a shallow clone and sha256', async () => {
+  test('work comes out of a linked worktree, a shallow clone and a sha256 repository', async () => {
     using machine = createMachine(caller);
     machine.git('worktree', 'add', '-q', '-b', 'topic', join(machine.home, 'code/tree'));
     giveTo(join(machine.home, 'code'), machine.uid);
@@ -265,7 +265,7 @@ Ags-Run: forged/7'`,
     expect(modern.git('fsck', '--strict')).toBe('');
   });
 
-  test('a copy of the project instead of an overlay', async () => {
+  test('work comes out of a copied project', async () => {
     using machine = createMachine(caller);
     mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
     writeFileSync(join(machine.home, '.config/ags/config.yaml'), 'workspace: copy\n');
@@ -274,7 +274,7 @@ Ags-Run: forged/7'`,
     expect(machine.git('diff', '--name-status', task.base, task.branch)).toBe('D\tREADME.md\nA\tone\nM\tsrc/a.txt\n');
   });
 
-  test('of a copy, too, pipes in place of rules keep nobody waiting, and a file without an end is refused', async () => {
+  test('in a copy, pipes in place of ignore rules block nothing, and an endless file is refused', async () => {
     using machine = createMachine(caller);
     mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
     writeFileSync(join(machine.home, '.config/ags/config.yaml'), 'workspace: copy\n');
@@ -298,14 +298,14 @@ Ags-Run: forged/7'`,
     ]);
   });
 
-  test('a secret that was hidden, and files without a right to be read, are not taken for deleted', async () => {
+  test('hidden secrets and unreadable files do not count as deleted', async () => {
     using machine = createMachine(caller);
     const task = await agentTask(machine, 'chmod 000 src; echo 1 > one');
     expect(files(machine, task.branch)).toEqual(['README.md', 'one', 'src/a.txt']);
   });
 });
 
-test.runIf(IS_ROOT)("in somebody else's repository root leaves nothing of its own", async () => {
+test.runIf(IS_ROOT)("in another user's repository root leaves no file of its own", async () => {
   using machine = createMachine('root');
   giveTo(join(machine.home, 'code'), 42_424);
   appendFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');
@@ -316,8 +316,8 @@ test.runIf(IS_ROOT)("in somebody else's repository root leaves nothing of its ow
   expect(task.commit).toHaveLength(40);
 });
 
-test('a program that is killed while it reads the commits of an agent is asked again, and they are kept', async () => {
-  // It reads for a few milliseconds. On a busy machine they can pass between two looks; then the next task is watched.
+test("reading an agent's commits is repeated when the program is killed, and the commits are kept", async () => {
+  // Reading takes milliseconds, so a busy machine may miss it; then the test watches the next task.
   for (let tries = 0; tries < 20; tries += 1) {
     using machine = createMachine(ONE);
     const task = await runAgent(
@@ -336,10 +336,10 @@ test('a program that is killed while it reads the commits of an agent is asked a
     expect(machine.git('log', '--format=%s', `${task.base}..${task.branch}`)).toBe('Two\nOne\n');
     if (killed > 0) return;
   }
-  expect.fail('nobody was seen reading');
+  expect.fail('no reading process was seen');
 });
 
-/** Processes of this test that ask for the last commit of an agent, by the beginning of what they were told. */
+/** Processes of this test that read an agent's last commit, found by the start of their arguments. */
 function readers(): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,5 +1,5 @@
-// test/results/capture.test.ts: what leaves a sandbox, and how: byte for byte, only as checked git objects, and only by the rules of
-// the host. As root everything is tried a second time as an ordinary user.
+// test/results/capture.test.ts: files leave a sandbox byte for byte, only as verified git objects, and only by the host's rules. As root, all
+// tests run a second time as an ordinary user.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
@@ -39,7 +39,7 @@ interface Trial {
   readonly project: string;
   readonly context: HostContext;
   git(...args: string[]): string;
-  /** Runs a program over the project in a real sandbox; what it leaves is a task. */
+  /** Runs a program over the project in a real sandbox and returns the task with its changes. */
   run(script: string, program?: 'sh' | 'perl', workspace?: 'overlay' | 'copy'): Promise<StoredTask>;
   capture(task: StoredTask, withIgnored?: boolean): Promise<Capture>;
 }
@@ -115,8 +115,8 @@ function createTrial(
   return trial;
 }
 
-/** Every captured file: its mode and its bytes. */
-async function taken(task: StoredTask, capture: Capture): Promise<Record<string, readonly [string, string]>> {
+/** Mode and content of every captured file. */
+async function captured(task: StoredTask, capture: Capture): Promise<Record<string, readonly [string, string]>> {
   const entries = await listTree(task.paths.staging, capture.tree);
   const blobs = await readBlobs(
     task.paths.staging,
@@ -132,7 +132,7 @@ function pathsOf(capture: Capture, task: StoredTask): Promise<string[]> {
   return listTree(task.paths.staging, capture.tree).then((entries) => entries.map((entry) => entry.path));
 }
 
-/** A perl program that writes these files, whatever is in them. */
+/** A perl program that writes these files, with any names and content. */
 function writing(files: Readonly<Record<string, Buffer | string>>): string {
   const hex = (text: Buffer | string): string => Buffer.from(text).toString('hex');
   return `sub put { my ($n, $c) = map { pack 'H*', $_ } @_; open my $f, '>:raw', $n or die "$n: $!"; print $f $c; close $f or die }\n${Object.entries(
@@ -173,12 +173,12 @@ describe.each(['overlay', 'copy'] as const)('with the workspace as %s', (workspa
       'sub/.gitattributes': Buffer.from('[attr]wild filter=evil text\n* wild\n'),
       'sub/inner': Buffer.from('a\r\nb\n'),
     };
-    expect(await taken(task, await trial.capture(task))).toEqual(
+    expect(await captured(task, await trial.capture(task))).toEqual(
       Object.fromEntries(Object.entries(expected).map(([name, bytes]) => [name, ['100644', bytes.toString('latin1')]])),
     );
   });
 
-  test('links, modes and hard links are taken as what they are; what is no file is refused', async () => {
+  test('links, modes and hard links are captured as they are; special files are refused', async () => {
     const trial = createTrial({ 'run.sh': 'echo\n', 'old-link': 'file\n' });
     const task = await trial.run(
       `ln -s /etc/passwd absolute; ln -s ../../outside escaping; ln -s "$(printf 'new\\nline')" odd; rm old-link; ln -s README.md old-link; ln -s nowhere dangling
@@ -188,7 +188,7 @@ describe.each(['overlay', 'copy'] as const)('with the workspace as %s', (workspa
       workspace,
     );
     const capture = await trial.capture(task);
-    expect(await taken(task, capture)).toEqual({
+    expect(await captured(task, capture)).toEqual({
       absolute: ['120000', '/etc/passwd'],
       escaping: ['120000', '../../outside'],
       odd: ['120000', 'new\nline'],
@@ -212,7 +212,7 @@ describe.each(['overlay', 'copy'] as const)('with the workspace as %s', (workspa
     ).toEqual(['pipe', 'shut', 'socket', 'unreadable']);
   });
 
-  test('what was deleted, and what took its place, is told', async () => {
+  test('deleted and replaced paths are reported', async () => {
     const trial = createTrial({
       'a/b/c': 'c\n',
       'a/b/d': 'd\n',
@@ -229,7 +229,7 @@ describe.each(['overlay', 'copy'] as const)('with the workspace as %s', (workspa
       workspace,
     );
     const capture = await trial.capture(task);
-    expect(Object.keys(await taken(task, capture)).toSorted()).toEqual(['again/z', 'dir', 'file/inner']);
+    expect(Object.keys(await captured(task, capture)).toSorted()).toEqual(['again/z', 'dir', 'file/inner']);
     expect(capture.deleted.toSorted()).toEqual([
       'a/b/c',
       'a/b/d',
@@ -295,7 +295,7 @@ describe('names', () => {
   );
   const odd = [...new Set([...BASES, ...CONTROLS])].filter((name) => inspectName(name).refuse === null);
 
-  test('of every odd kind that is allowed arrive as they are, also beside ignore rules', async () => {
+  test('of every unusual allowed kind are unchanged, also beside ignore rules', async () => {
     expect(odd.length).toBeGreaterThan(180);
     const trial = createTrial({ '.gitignore': 'ignored*\n' });
     const task = await trial.run(
@@ -310,13 +310,13 @@ describe('names', () => {
       [name, ['100644', Buffer.from(`${name}\n`).toString('latin1')]],
       [`odd/${name}`, ['100644', 'below']],
     ]);
-    expect(await taken(task, capture)).toEqual(Object.fromEntries(expected));
+    expect(await captured(task, capture)).toEqual(Object.fromEntries(expected));
     expect([capture.refused, capture.ignored.written]).toEqual([[], []]);
     const compared = await compareWithHost(trial.context, task, capture);
     expect(compared.changeSet.changes.map((change) => change.path).toSorted()).toEqual(
       expected.map(([name]) => name).toSorted(),
     );
-    // Taken and changed again: the host's version goes through git under the same names.
+    // A second change sends the host's version through git under the same names.
     for (const name of odd) writeFileSync(join(trial.project, name), 'the host has it\n');
     const again = await compareWithHost(trial.context, task, capture);
     expect(
@@ -327,7 +327,7 @@ describe('names', () => {
     ).toEqual(odd.toSorted());
   });
 
-  test('that some file system takes for .git are refused, and nothing below them is looked at', async () => {
+  test('that a file system may read as .git are refused, with everything below them', async () => {
     const bad = [
       '.GIT',
       '.Git',
@@ -352,7 +352,7 @@ describe('names', () => {
     expect(capture.refused.map(({ path }) => path).toSorted()).toEqual([...bad, 'd/.gIt', '\\xff'].toSorted());
   });
 
-  test('that git itself leaves out are reported, not lost', async () => {
+  test('that git skips are reported, not lost', async () => {
     const trial = createTrial();
     const task = await trial.run('ln -s /etc/passwd .gitmodules; ln -s x .GITMODULES; echo good > good');
     const capture = await trial.capture(task);
@@ -362,7 +362,7 @@ describe('names', () => {
 });
 
 describe('ignored files', () => {
-  test('are left out unless asked for, by the rules inside; tracked ones never are', async () => {
+  test('are left out unless requested, by the rules inside; tracked files are always included', async () => {
     const trial = createTrial({ '.gitignore': '*.log\n/build/\n', 'kept.log': 'tracked\n' });
     trial.git('add', '-f', 'kept.log');
     trial.git('commit', '-q', '-m', 'tracked all the same');
@@ -395,11 +395,11 @@ describe('ignored files', () => {
       'sub/fresh',
     ]);
     expect(all.deleted.toSorted()).toEqual(['build/old', 'plain']);
-    // Answered from what was captured.
+    // The first capture already has the answer.
     expect(await trial.capture(task)).toEqual(all);
   });
 
-  test('a directory that became a link, with ignored files in it, does not stop the capture', async () => {
+  test('a directory replaced by a link, with ignored files in it, does not stop the capture', async () => {
     const trial = createTrial({ '.gitignore': 'node_modules/\n*.tmp\n', 'dir/a': 'a\n' });
     mkdirSync(join(trial.project, 'node_modules/x'), { recursive: true });
     writeFileSync(join(trial.project, 'node_modules/x/index.js'), '1\n');
@@ -413,7 +413,7 @@ describe('ignored files', () => {
     ]).toEqual([['dir', 'node_modules'], ['dir/a'], ['dir/b.tmp', 'node_modules/x/index.js']]);
   });
 
-  test('changes in a submodule are taken, by its own rules', async () => {
+  test('changes in a submodule are captured by its own rules', async () => {
     const other = createTrial({ 'lib.c': 'int x;\n', '.gitignore': '*.o\n', 'kept.log': 'tracked there\n' });
     const trial = createTrial({ '.gitignore': '*.log\n' });
     trial.git('submodule', '--quiet', 'add', other.project, 'sub');
@@ -428,7 +428,7 @@ describe('ignored files', () => {
     ]);
   });
 
-  test('a named pipe where git looks for rules does not make anybody wait', async () => {
+  test('a named pipe in place of ignore rules blocks nothing', async () => {
     for (const workspace of ['overlay', 'copy'] as const) {
       const trial = createTrial({ 'a/x': 'x\n' });
       const task = await trial.run(
@@ -445,8 +445,8 @@ describe('ignored files', () => {
   });
 });
 
-describe('lies in the sandbox’s own git directory', () => {
-  test('replaced objects, grafts, borrowed stores and moved refs have no effect, outside or on what is shown', async () => {
+describe('a forged git directory in the sandbox', () => {
+  test('replaced objects, grafts, borrowed stores and moved refs have no effect', async () => {
     const trial = createTrial({ 'a.txt': 'one\ntwo\nthree\n' });
     const refs = trial.git('for-each-ref');
     const task =
@@ -454,7 +454,7 @@ describe('lies in the sandbox’s own git directory', () => {
       git replace $evil $clean; git replace $(git rev-parse $evil:a.txt) $(git rev-parse $clean:a.txt); echo "$evil" > .git/shallow; mkdir -p .git/info; echo "$evil $clean" > .git/info/grafts; echo /etc > .git/objects/info/alternates
       mkdir -p .git/refs/heads; echo $evil > .git/refs/heads/main; echo $evil > .git/main; echo '* -diff binary' > .gitattributes; echo '* -diff' > .git/info/attributes; rm -f .git/index; git config core.worktree /tmp; git config core.bare true`);
     const capture = await trial.capture(task);
-    expect(await taken(task, capture)).toEqual({
+    expect(await captured(task, capture)).toEqual({
       'a.txt': ['100644', 'one\nevil\nthree\n'],
       '.gitattributes': ['100644', '* -diff binary\n'],
     });
@@ -467,13 +467,13 @@ describe('lies in the sandbox’s own git directory', () => {
     expect(trial.git('status', '--short')).toBe('');
   });
 
-  test('a nested repository runs nothing and is not entered; its files are taken as files', async () => {
+  test('a nested repository runs nothing and is not opened as one; its files are captured', async () => {
     const trial = createTrial();
     const task = await trial.run(
       `exec 2> /dev/null; git init -q lib; cd lib; echo plain > f; git config filter.y.clean 'touch /tmp/ran; tr a-z A-Z'; git config core.fsmonitor 'touch /tmp/ran2'; git config core.hooksPath /tmp; echo '* filter=y' > .gitattributes; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x; cd ..; git add lib 2>/dev/null || true; mkdir bare.git; git init -q --bare bare.git`,
     );
     const capture = await trial.capture(task);
-    const found = await taken(task, capture);
+    const found = await captured(task, capture);
     expect([found['lib/f'], found['lib/.gitattributes']]).toEqual([
       ['100644', 'plain\n'],
       ['100644', '* filter=y\n'],
@@ -485,10 +485,10 @@ describe('lies in the sandbox’s own git directory', () => {
 });
 
 describe('sizes', () => {
-  // The second run, as another user, need not take as long again.
+  // The second run, as another user, uses fewer files.
   const hundreds = process.env[AGAIN] === undefined ? 100 : 10;
 
-  test('thousands of files are taken', async () => {
+  test('thousands of files are captured', async () => {
     const trial = createTrial();
     const task = await trial.run(
       `for my $d (1 .. ${hundreds}) { mkdir "d$d"; for (0 .. 99) { open my $f, ">", "d$d/$_" or die; print $f "$d $_\\n" } }`,
@@ -507,7 +507,7 @@ describe('sizes', () => {
     });
   }, 180_000);
 
-  test('what claims to be too large, or is nested too deep, is refused before anything is read, and all is still there', async () => {
+  test('files that are too large or nested too deep are refused before reading, and no work is lost', async () => {
     const trial = createTrial();
     const task = await trial.run('echo x > f; echo y > g; echo small > small');
     const upper = (name: string): string => join(task.paths.upper, name);
@@ -533,7 +533,7 @@ describe('sizes', () => {
     }
     expect(await refused()).toMatch(/in total/);
     for (const name of ['f', 'g', 'h', 'i', 'j']) rmSync(upper(name));
-    // Longer than any path may be, so it is made one name at a time.
+    // The path is too long for one call.
     execFileSync('sh', ['-c', 'i=0; while [ $i -lt 250 ]; do mkdir d && cd -P d || exit 1; i=$((i+1)); done'], {
       cwd: task.paths.upper,
     });
@@ -544,7 +544,7 @@ describe('sizes', () => {
   });
 });
 
-test('an upper that no honest overlay would hold: devices, and marks that were set by hand', async () => {
+test('a hostile upper with devices and hand-made marks is captured safely', async () => {
   const trial = createTrial({ 'a.txt': 'a\n', 'dir/b': 'b\n' });
   const task = await trial.run('echo x > f');
   const upper = (name: string): string => join(task.paths.upper, name);
@@ -563,12 +563,12 @@ test('an upper that no honest overlay would hold: devices, and marks that were s
   ]);
 });
 
-test('a project of SHA-256 is captured and compared in kind', async () => {
+test('a SHA-256 project is captured and compared with SHA-256', async () => {
   const trial = createTrial({ 'a.txt': 'one\n' }, { init: ['--object-format=sha256'] });
   const task = await trial.run('echo two > a.txt; echo new > b.txt; rm README.md; git status --short > status.txt');
   const capture = await trial.capture(task);
   expect(capture.tree).toMatch(/^[0-9a-f]{64}$/);
-  expect(await taken(task, capture)).toEqual({
+  expect(await captured(task, capture)).toEqual({
     'a.txt': ['100644', 'two\n'],
     'b.txt': ['100644', 'new\n'],
     'status.txt': ['100644', ' D README.md\n M a.txt\n?? b.txt\n?? status.txt\n'],
@@ -597,7 +597,7 @@ function own(path: string, task: StoredTask): void {
 }
 
 if (ALSO_AS_USER) {
-  test('all of this holds for an ordinary user', async () => {
+  test('all of these tests pass for an ordinary user', async () => {
     const { passed, failed, other } = await runAgain({ file: String(expect.getState().testPath), uid: 42_424 });
     expect({ failed, other, enough: passed.length >= 18 }).toEqual({ failed: [], other: [], enough: true });
   }, 310_000);

@@ -1,4 +1,4 @@
-// test/results/conflicts.test.ts: the user goes on working while a sandbox runs, and before its changes are reviewed.
+// test/results/conflicts.test.ts: the user continues to work while a sandbox runs and before the review of its changes.
 // needs: sandbox
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
 const text = (edit: Record<number, string> = {}): string =>
   `${LINES.map((line, i) => edit[i + 1] ?? line).join('\n')}\n`;
 
-/** What the sandbox does, then what the user does, then what the review says of the file. */
+/** Runs `inside` in a sandbox, then `outside` on the host, and returns the reviewed file. */
 async function both(machine: Machine, inside: string, outside: () => void): Promise<unknown> {
   await machine.ags(['exec', '--', 'sh', '-c', inside]);
   outside();
@@ -22,7 +22,7 @@ async function both(machine: Machine, inside: string, outside: () => void): Prom
 describe.each(USUAL)('as %s', (caller) => {
   const files = { 'file.txt': text(), 'other.txt': 'other\n' };
 
-  test('edits in different places are merged, and the merged text is taken', async () => {
+  test('edits in different places are merged, and the review offers the merged text', async () => {
     using machine = createMachine(caller, { files });
     const found = await both(machine, "sed -i 's/line 11/SANDBOX/' file.txt", () =>
       machine.write('file.txt', text({ 2: 'USER' })),
@@ -78,21 +78,21 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(kept(machine)).toBe(true);
   });
 
-  test('the same edit on both sides is no change at all', async () => {
+  test('the same edit on both sides is no change', async () => {
     using machine = createMachine(caller, { files });
     expect(
       await both(machine, "sed -i 's/line 2$/SAME/' file.txt", () => machine.write('file.txt', text({ 2: 'SAME' }))),
     ).toEqual([]);
   });
 
-  test('a file that was only touched by the user is not a conflict', async () => {
+  test('a file that the user only touched is no conflict', async () => {
     using machine = createMachine(caller, { files });
     expect(
       await both(machine, "sed -i 's/line 2$/SANDBOX/' file.txt", () => machine.write('file.txt', text())),
     ).toEqual([{ path: 'file.txt', kind: 'modified', conflict: 'none' }]);
   });
 
-  test('uncommitted work from before the start is the ground the sandbox stands on', async () => {
+  test("the sandbox starts from the user's uncommitted work", async () => {
     using machine = createMachine(caller, { files });
     machine.write('file.txt', text({ 1: 'BEFORE' }));
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -103,7 +103,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.read('file.txt')).toBe(text({ 1: 'BEFORE', 2: 'SANDBOX' }));
   });
 
-  test('a branch switched meanwhile loses nothing', async () => {
+  test('switching the branch meanwhile loses nothing', async () => {
     using machine = createMachine(caller, { files });
     machine.git('checkout', '-q', '-b', 'side');
     machine.write('file.txt', text({ 5: 'SIDE' }));

@@ -1,4 +1,4 @@
-// test/transfer/data.full.test.ts: the data of services leaves with a task, and the services of the other machine go on with it.
+// test/transfer/data.full.test.ts: a task's service data is exported, and services on the other machine continue with it.
 // needs: sandbox, postgres, redis
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ async function send(machine: AgentMachine, cwd: string, text: string, turn: numb
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('PostgreSQL and Redis go on with what they had, and begin with the seed after a restart', async () => {
+  test('PostgreSQL and Redis continue with their data, and start from the seed after a restart', async () => {
     const here = await source(caller);
     const { manifest, members } = readParts(here.file);
     expect(manifest).toMatchObject({
@@ -64,7 +64,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(done, done.stderr).toMatchObject({ code: 0, stdout: 'work\n' });
     expect(done.stderr).toContain('With data of db (postgres 15), cache (redis ');
     expect((await there.ags(['services', 'work'], { cwd })).stdout).toMatch(/work +db +postgres +stopped +\d+\.\d+m\n/);
-    // Before it has ever run here, it can be carried on as it came.
+    // An imported task can be exported again before its first run.
     const again = join(there.home, 'again.ags');
     expect(await there.ags(['export', 'work', again, '--data'], { cwd })).toMatchObject({ code: 0 });
     expect(readParts(again).manifest.services).toEqual(manifest.services);
@@ -73,7 +73,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(there.run('work').state, JSON.stringify(there.events('work'))).toBe('ready');
     expect([git('show', 'ags/work:count.txt'), git('show', 'ags/work:who.txt')]).toEqual(['4\n', 'me\n']);
     expect((await there.ags(['restart', 'work'], { cwd })).code).toBe(0);
-    // The goal adds a third item to the two of the seed.
+    // The goal adds a third item to the seed's two.
     await there.event('work', 'run.ended');
     expect(there.run('work')).toMatchObject({ state: 'ready', number: 2 });
     expect(git('show', 'ags/work:count.txt')).toBe('3\n');
@@ -82,7 +82,7 @@ describe.each(USUAL)('as %s', (caller) => {
 
 const CALLER: Caller = ONE;
 
-test('without --data it is left out, which is said in one line, and the file has the format that every ags reads', async () => {
+test('without --data it is left out with a notice, and every version of ags can read the file', async () => {
   const here = await source(CALLER);
   const file = join(here.home, 'plain.ags');
   const done = await here.ags(['export', 'work', file]);
@@ -96,7 +96,7 @@ test('without --data it is left out, which is said in one line, and the file has
   expect(Object.keys(members).filter((name) => name.startsWith('services/'))).toEqual([]);
 });
 
-test('while the task runs, data is refused; nothing is written', async () => {
+test('data of a running task is refused, and nothing is written', async () => {
   const here = await source(CALLER);
   await here.ags(['start', 'long', 'say: up // wait: 60', '-a', 'demo', '-d']);
   await here.event('long', 'agent.said');
@@ -111,7 +111,7 @@ test('while the task runs, data is refused; nothing is written', async () => {
   expect((await here.ags(['rm', 'long', '-y'])).code).toBe(0);
 });
 
-test('data of a version that the other machine does not have is named when the service would start, and is not touched', async () => {
+test('data of a version that is not installed is named when the service would start, and stays untouched', async () => {
   const here = await source(CALLER);
   using there = createAgentMachine(CALLER);
   const cwd = join(there.home, 'fresh');
@@ -129,7 +129,7 @@ test('data of a version that the other machine does not have is named when the s
   expect(readdirSync(join(version, '..'))).toContain('base');
 });
 
-test('killed in the middle, export and import leave nothing that cleanup does not take', async () => {
+test('cleanup removes everything that a killed export or import leaves', async () => {
   const here = await source(CALLER);
   const out = join(here.home, 'out');
   mkdirSync(out);
@@ -157,7 +157,7 @@ test('killed in the middle, export and import leave nothing that cleanup does no
   expect(cutOff).toBe(4);
 });
 
-/** What a command makes before it is done. */
+/** The temporary files of a running command. */
 function made(machine: AgentMachine): string[] {
   return readdirSync(join(machine.stateDir, 'tasks')).filter((name) => name.startsWith('.new-'));
 }
@@ -166,7 +166,7 @@ function isBegun(machine: AgentMachine, out: string): boolean {
   return made(machine).length > 0 || readdirSync(out).length > 0;
 }
 
-/** Some of the data of the first service. */
+/** Whether some of the first service's data exists. */
 function hasData(machine: AgentMachine, out: string): boolean {
   const [part] = readdirSync(out);
   if (part !== undefined) return lstatSync(join(out, part)).size > 500_000;

@@ -1,5 +1,5 @@
-// test/transfer/import-driver.mjs: imports files in a process of its own, so that it can be done as any user, and quickly.
-// Standard input: { files, into } as JSON. Prints what came of each as JSON.
+// test/transfer/import-driver.mjs: imports files in a separate process, so that it can run as any user, and fast.
+// Standard input: { files, into } as JSON. Prints each result as JSON.
 import { text } from 'node:stream/consumers';
 import { makeHostContext } from '../../dist/cli/make-context.js';
 import { openImport } from '../../dist/transfer/import.js';

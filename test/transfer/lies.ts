@@ -1,9 +1,9 @@
-// test/transfer/lies.ts: what the manifest of an exported task may say that is not true, or more than anybody may say.
+// test/transfer/lies.ts: false and oversized claims in the manifest of an exported task.
 import type { ExportManifest } from '../../src/protocol/export.ts';
 
 export type Lie = (manifest: ExportManifest) => unknown;
 
-/** What nobody's export says. */
+/** Claims that no export of ags makes. */
 export const MANIFEST_LIES: Readonly<Record<string, Lie>> = {
   size: (m) => ({ ...m, members: m.members.map((one) => ({ ...one, bytes: one.bytes + 1 })) }),
   hash: (m) => ({ ...m, members: m.members.map((one) => ({ ...one, sha256: 'a'.repeat(64) })) }),
@@ -88,7 +88,7 @@ const merge = (more: object, count = 1): Lie => {
 const refusal = { path: 'x', reason: 'x' };
 const long = (characters: number): string => 'x'.repeat(characters);
 
-/** What is a little more than the schema allows, or not quite what it wants: for each of its bounds one. */
+/** Values just beyond each bound of the schema. */
 export const BOUND_LIES: Readonly<Record<string, Lie>> = {
   'a long word': task({ model: long(501) }),
   'less than nothing': used({ inputTokens: -1 }),

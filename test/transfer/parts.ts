@@ -1,4 +1,4 @@
-// test/transfer/parts.ts: an exported task taken apart, and put together again as somebody with bad intentions would.
+// test/transfer/parts.ts: unpacks an exported task and packs it again with changes, as an attacker would.
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chownSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ export interface Parts {
   members: Record<string, Buffer>;
 }
 
-/** Where files are written, and whose they become. */
+/** The directory for files and their owner. */
 type Home = Pick<Machine, 'home' | 'uid'>;
 
-/** By the system's own tar: that it can read the file is promised. */
+/** Uses the system's tar, which must be able to read the file. */
 export function readParts(file: string): Parts {
   const read = (name: string): Buffer => execFileSync('tar', ['-xOf', file, name], { maxBuffer: 2 ** 30 });
   const names = execFileSync('tar', ['-tf', file], { encoding: 'utf8' }).trim().split('\n');
@@ -26,7 +26,7 @@ export function readParts(file: string): Parts {
   return { manifest: JSON.parse(read('ags-export.json').toString('utf8')) as ExportManifest, members };
 }
 
-/** With sizes and hashes that fit, unless `lie` changes what the manifest says. */
+/** Writes correct sizes and hashes unless `lie` changes the manifest. */
 export async function writeParts(
   machine: Home,
   name: string,
@@ -65,14 +65,14 @@ function give(machine: Home, file: string): string {
 
 export interface Outcome {
   readonly file: string;
-  /** Of the task. */
+  /** The task's name. */
   readonly name?: string;
   readonly code?: string;
   readonly message?: string;
   readonly stack?: string;
 }
 
-/** Imports them one after the other, in one process of the machine's user. */
+/** Imports files in sequence, in one process of the machine's user. */
 export function importAll(machine: Machine, files: readonly string[], into?: string): Promise<Outcome[]> {
   const identity = process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {};
   return new Promise((resolve, reject) => {
@@ -92,7 +92,7 @@ export function importAll(machine: Machine, files: readonly string[], into?: str
   });
 }
 
-/** Every object of a pack, unpacked, as one text. */
+/** All unpacked objects of a pack as one text. */
 export function packText(pack: Buffer): string {
   const directory = mkdtempSync('/tmp/ags-pack-');
   const git = (args: string[], input?: Buffer): Buffer =>

@@ -1,4 +1,4 @@
-// test/transfer/round-trip.full.test.ts: a task leaves one machine in a file, and goes on where the file is imported.
+// test/transfer/round-trip.full.test.ts: a task is exported on one machine and continues on another.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ afterAll(() => {
   for (const source of SOURCES.values()) source[Symbol.dispose]();
 });
 
-/** A machine with a task that is done and has been exported. One for all tests of a caller: none changes what it did. */
+/** A machine with an exported, finished task. The tests of a caller share it, because none changes the task. */
 async function source(caller: Caller): Promise<Source> {
   const known = SOURCES.get(caller);
   if (known !== undefined) return known;
@@ -31,7 +31,7 @@ async function source(caller: Caller): Promise<Source> {
   return made;
 }
 
-/** The same repository on a machine of somebody else's. */
+/** Another user's machine with the same repository. */
 function otherMachine(from: AgentMachine): AgentMachine {
   const machine = createAgentMachine(from.caller);
   machine.git('fetch', '-q', from.project, `${from.task('work').goal?.base}`);
@@ -41,7 +41,7 @@ function otherMachine(from: AgentMachine): AgentMachine {
 
 const commits = (machine: AgentMachine, branch: string): string => machine.git('log', '--format=%H %T %an %s', branch);
 
-/** What the log tells, but for what belongs to the machine. */
+/** The log without the machine's own values. */
 function told(machine: AgentMachine): unknown[] {
   const rest = machine
     .events('work')
@@ -51,7 +51,7 @@ function told(machine: AgentMachine): unknown[] {
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('on another machine with the repository: the same commits, history and facts, and it merges to the same tree', async () => {
+  test('another machine with the repository gets the same commits, history and facts, and merges to the same tree', async () => {
     const here = await source(caller);
     using there = otherMachine(here);
     const before = there.git('status', '--porcelain') + there.git('for-each-ref');
@@ -75,7 +75,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readEvents(join(there.stateDir, 'tasks/work/events.jsonl')).brokenAt).toBe(null);
     expect((await there.ags(['net', 'log', 'work'])).stdout).toContain('no.example:443');
     expect((await there.ags(['show', 'work'])).stdout).toContain('from work.ags (format 1), originally named work');
-    // Nothing else has changed.
+    // The import changed nothing else.
     const branch = there.git('for-each-ref', 'refs/heads/ags/work');
     expect(there.git('status', '--porcelain') + there.git('for-each-ref').replace(branch, '')).toBe(before);
     for (const machine of [here, there]) expect(await machine.ags(['merge', 'work', '-y'])).toMatchObject({ code: 0 });
@@ -83,7 +83,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(there.read('sub/b.txt')).toBe('two\n');
   });
 
-  test('where there is no repository it is made, and the task goes on there: a message, a merge, a new run', async () => {
+  test('without a repository the import creates one, and messages, merges and restarts work there', async () => {
     const here = await source(caller);
     using there = createAgentMachine(caller);
     const cwd = join(there.home, 'fresh');
@@ -121,7 +121,7 @@ describe.each(USUAL)('as %s', (caller) => {
 
 const CALLER: Caller = ONE;
 
-test('in the same repository it is another task, and twice imported it is two; one goes without the other', async () => {
+test('an import into the same repository is a separate task, a second import another one, and each can be removed', async () => {
   const here = await source(CALLER);
   expect(await here.ags(['import', here.file])).toMatchObject({ code: 0, stdout: 'work-2\n' });
   here.git('branch', 'ags/work-3');
@@ -133,7 +133,7 @@ test('in the same repository it is another task, and twice imported it is two; o
   expect((await here.ags(['rm', 'work-4', '-y'])).code).toBe(0);
 });
 
-test('--thin leaves the history out: it needs a repository that has it', async () => {
+test('--thin leaves the history out and needs a repository that has it', async () => {
   const here = await source(CALLER);
   const file = join(here.home, 'thin.ags');
   expect(await here.ags(['export', 'work', file, '--thin'])).toMatchObject({ code: 0 });
@@ -147,7 +147,7 @@ test('--thin leaves the history out: it needs a repository that has it', async (
   expect(await here.ags(['export', 'work', file, '--force'])).toMatchObject({ code: 0 });
 });
 
-test('a merge that was made stays one where the branch has it, and is told where it has not', async () => {
+test('a merged task stays merged if the branch has the merge, and otherwise says where it was merged', async () => {
   const here = await source(CALLER);
   if (here.run('work').state !== 'merged') expect((await here.ags(['merge', 'work', '-y'])).code).toBe(0);
   const file = join(here.home, 'merged.ags');
@@ -161,12 +161,12 @@ test('a merge that was made stays one where the branch has it, and is told where
   expect((await there.ags(['show', 'work'])).stdout.replaceAll(/\s+/g, ' ')).toContain('there it was merged into main');
 });
 
-test('a fork takes along what it began with, and is compared with the same commit', async () => {
+test('a fork includes the work it started from and is compared with the same commit', async () => {
   const here = await source(CALLER);
   using there = otherMachine(here);
   const parts = readParts(here.file);
   const { root, commit } = parts.manifest.work;
-  // As a fork says it: it began with what another task did, and has done nothing itself.
+  // As a fork records it: it started from another task's work and has none of its own.
   parts.manifest.work.base = commit;
   expect(await there.ags(['import', await writeParts(there, 'fork.ags', parts)])).toMatchObject({ code: 0 });
   expect(there.task('work').goal).toMatchObject({ base: commit, origin: root });
@@ -176,7 +176,7 @@ test('a fork takes along what it began with, and is compared with the same commi
   expect(await there.ags(['diff', 'work', '--name-only'])).toMatchObject({ stdout: 'a.txt\nsub/b.txt\n' });
 });
 
-test('10,000 files arrive as they left', async () => {
+test('10,000 files arrive unchanged', async () => {
   const here = await source(CALLER);
   const parts = readParts(here.file);
   const { root } = parts.manifest.work;
@@ -205,7 +205,7 @@ test('10,000 files arrive as they left', async () => {
   }
 });
 
-test('a task that runs: what its last turn brought out; in its first turn there is nothing yet', async () => {
+test('a running task exports the work of its last turn, and nothing during its first', async () => {
   using here = createAgentMachine(CALLER);
   await here.ags(['start', 'long', 'say: up // wait: 60', '-a', 'demo', '-d']);
   await here.event('long', 'agent.said');
@@ -229,7 +229,7 @@ test('a task that runs: what its last turn brought out; in its first turn there 
   await here.until('long', ['stopped']);
 });
 
-test('commands have no branch, so they are not exported; a place that cannot be written is said', async () => {
+test('commands are not exported, because they have no branch; an unwritable target is reported', async () => {
   const here = await source(CALLER);
   const before = here.tasks();
   await here.ags(['exec', '--name', 'cmd', '--review', 'later', '--', 'touch', 'x']);

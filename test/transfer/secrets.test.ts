@@ -1,4 +1,4 @@
-// test/transfer/secrets.test.ts: what must not leave a machine is not in an exported task, wherever it was.
+// test/transfer/secrets.test.ts: secrets of the machine are not in an exported task, wherever they were.
 // needs: sandbox
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { packText, readParts } from './parts.ts';
 
 const CALLER = ONE;
 
-/** All that is in it, unpacked: what ags wrote, and what git did. */
+/** The unpacked content: files of ags, and git objects. */
 function contentOf(file: string): { words: string; objects: string } {
   const { manifest, members } = readParts(file);
   const read = (end: string, how: (content: Buffer) => string): string =>
@@ -30,7 +30,7 @@ function configure(machine: AgentMachine, text: string): void {
   giveTo(join(machine.home, '.config'), machine.uid);
 }
 
-test('no variable, credential, secret, hidden file or path of the machine is in the file', async () => {
+test('the file contains no variable, credential, secret, hidden file or path of the machine', async () => {
   using machine = createAgentMachine(CALLER);
   mkdirSync(join(machine.home, 'shown'));
   machine.write('.env', 'KEY=planted-in-dotenv\n');
@@ -69,7 +69,7 @@ secrets:
   expect(readFileSync(file).includes(machine.root)).toBe(false);
 });
 
-test('a file that git tracks and the user hides is not in the file, in no commit of the history', async () => {
+test('a tracked file that the user hides is not in the file, in no commit of its history', async () => {
   using machine = createAgentMachine(CALLER, { 'a.txt': 'a\n', 'deep/prod.key': 'planted-in-history\n' });
   machine.git('rm', '-q', 'deep/prod.key');
   machine.git('commit', '-qm', 'gone from the tip');

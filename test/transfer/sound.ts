@@ -1,4 +1,4 @@
-// test/transfer/sound.ts: an exported task made by hand, for whoever wants to change something about it without running an agent first.
+// test/transfer/sound.ts: a valid exported task made by hand, so tests can change it without running an agent.
 import { gzipSync } from 'node:zlib';
 import type { ExportManifest } from '../../src/protocol/export.ts';
 import { blob, commit, makePack, objectId, tree, type PackObject } from '../git/hostile-pack.ts';
@@ -11,7 +11,7 @@ const after = tree([
   ['100644', 'b', more],
 ]);
 
-/** Of a commit with a parent, in the words of git. */
+/** A commit object as git writes it. */
 export function commitOn(of: PackObject, parent: string | null, message = 'work', header = ''): PackObject {
   const who = 'author a <a@b> 0 +0000\ncommitter a <a@b> 0 +0000';
   const line = parent === null ? '' : `parent ${parent}\n`;
@@ -27,7 +27,7 @@ export const ROOT_PACK = makePack(ROOT_OBJECTS);
 
 export const AT = '2026-01-01T00:00:00.000Z';
 
-/** Of the demo agent, with one commit beyond the root. */
+/** A task of the demo agent with one commit on the root. */
 export function soundManifest(): ExportManifest {
   return {
     format: 1,

@@ -1,11 +1,11 @@
-// test/transfer/trees.ts: archives of a directory as nobody's service leaves them.
+// test/transfer/trees.ts: hostile archives of a service's data directory.
 import { tarHeader, type TarHeader } from '../../src/lib/tar-header.ts';
 
 const GNU = '0000000\x000000000\0';
 export type Piece = Partial<TarHeader> & { content?: Buffer; change?: (header: Buffer) => void };
 export const ROOT: Piece = { name: './', kind: 'directory', mode: 0o700 };
 
-/** A header that is changed has the sum that fits. */
+/** Writes headers with correct checksums. */
 export function tar(pieces: readonly Piece[], end = Buffer.alloc(1024)): Buffer {
   const blocks = pieces.flatMap(({ content = Buffer.alloc(0), change, ...given }) => {
     const header = tarHeader({
@@ -69,7 +69,7 @@ const names = [
   './missing/x',
 ];
 
-/** Names that lead elsewhere, or are there twice. */
+/** Names that lead elsewhere, and duplicate names. */
 export const ODD_NAMES: Readonly<Record<string, Buffer>> = {
   ...Object.fromEntries(
     names.map((name, i) => [
@@ -102,7 +102,7 @@ const whole = tar([ROOT, { name: './a', content: Buffer.from('one') }]);
 const hidden = Buffer.from(whole);
 hidden.write('behind', 1024 + 100, 'latin1');
 
-/** More than they say, less than they say, and no end. */
+/** Wrong sizes and missing ends. */
 export const ODD_ENDS: Readonly<Record<string, Buffer>> = {
   'cut short': whole.subarray(0, 1100),
   'no end': whole.subarray(0, 1536),

@@ -1,4 +1,4 @@
-// test/architecture.test.ts: the shape of the source, held by a table.
+// test/architecture.test.ts: enforces the structure of the source.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,21 +8,18 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
 const BASE = ['protocol', 'lib'];
 
-/**
- * The folders in order: each may import what stands above it, and itself. `only` narrows that. A goal takes them from top to bottom:
- * plan, sandbox, results, agent, merge; the faces come last.
- */
+/** The folders in order: each may import itself and those above it; `only` narrows that. The interfaces to users come last. */
 const FOLDERS: readonly { readonly name: string; readonly holds: string; readonly only?: readonly string[] }[] = [
   { name: 'protocol', holds: 'data that crosses a boundary, and the error table' },
-  { name: 'lib', holds: 'general code that knows no word of the product' },
+  { name: 'lib', holds: 'general code, independent of the product' },
   { name: 'config', holds: 'layers of configuration, trust, defaults as data', only: BASE },
   { name: 'git', holds: 'the only place that starts git on the host', only: BASE },
   { name: 'store', holds: 'files of tasks, runs, events, layers, credentials', only: BASE },
-  { name: 'agents', holds: 'one folder for each agent: how it is started and read', only: BASE },
-  { name: 'hooks', holds: 'programs that are asked about what agents do', only: BASE },
+  { name: 'agents', holds: 'one folder for each agent: its command line and output', only: BASE },
+  { name: 'hooks', holds: 'programs that approve or refuse actions of agents', only: BASE },
   { name: 'gateway', holds: 'the only way out of a sandbox', only: BASE },
   { name: 'review', holds: 'lanes, selection, writing accepted files', only: BASE },
-  { name: 'sandbox', holds: 'what a backend promises', only: BASE },
+  { name: 'sandbox', holds: 'the interface of a backend', only: BASE },
   { name: 'sandbox/spec', holds: 'the plan of a sandbox, pure', only: BASE },
   {
     name: 'sandbox/engine',
@@ -53,23 +50,23 @@ const FOLDERS: readonly { readonly name: string; readonly holds: string; readonl
   },
   {
     name: 'sandbox/remote',
-    holds: 'containers on another machine',
+    holds: 'containers of a remote engine',
     only: [...BASE, 'sandbox', 'sandbox/spec', 'sandbox/engine', 'sandbox/io', 'sandbox/watch', 'sandbox/container'],
   },
-  { name: 'services/presets', holds: 'what ags knows of each service', only: BASE },
-  { name: 'images/wanted', holds: 'which image a project wants' },
+  { name: 'services/presets', holds: 'built-in descriptions of services', only: BASE },
+  { name: 'images/wanted', holds: 'the image of a project' },
   { name: 'nested-docker/image-cache', holds: 'the read-only registry that nested Docker pulls from', only: BASE },
   { name: 'attack/table', holds: 'attempts to break out, as data', only: [...BASE, 'sandbox/spec'] },
   { name: 'run', holds: 'host context, project, the plan of a run, supervision, its network' },
-  { name: 'results', holds: 'what changed: capture, bring out, change sets, review' },
-  { name: 'queries', holds: 'list, show, find, search: they change nothing' },
+  { name: 'results', holds: 'results of a run: capture, bring out, change sets, review' },
+  { name: 'queries', holds: 'read-only: list, show, find, search' },
   { name: 'network', holds: 'rules that people change, and the gateway as a program' },
   { name: 'agent-setup', holds: 'installing agents, versions, credentials, sign-in' },
-  { name: 'workspace', holds: 'snapshots of commits and what stands on them' },
+  { name: 'workspace', holds: 'snapshots of commits, and workspaces on them' },
   { name: 'nested-docker', holds: 'Docker inside a task, and compose files in it' },
-  { name: 'services', holds: 'databases and the like beside a task' },
+  { name: 'services', holds: 'databases and similar programs beside a task' },
   { name: 'exec', holds: 'ags exec and ags shell; commands over a clean workspace' },
-  { name: 'setup', holds: 'layers that setup: commands make' },
+  { name: 'setup', holds: 'layers made by setup: commands' },
   { name: 'agent-run', holds: 'start, queue, runner, turns, control server, recovery' },
   { name: 'merge', holds: 'merge, undo, resolve, checks' },
   { name: 'images', holds: 'building images, dev containers' },
@@ -82,7 +79,7 @@ const FOLDERS: readonly { readonly name: string; readonly holds: string; readonl
   { name: 'cli', holds: 'one thin file for each command' },
 ];
 
-/** Packages and the only files that may import them: what is slow to load must be loaded on purpose. */
+/** Slow packages, and the only files that may import them. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
   zod: /^protocol\/(api\/|config\/(?!words)|carried-event|export|task)|^config\/|^server\//,
   ws: /^server\//,
@@ -105,7 +102,7 @@ function imports(text: string): string[] {
   return [...text.matchAll(/(?:^(?:import|export) [^;']*from|import\()\s*'([^']+)'/gm)].map((match) => match[1] ?? '');
 }
 
-/** The folder of the table that a file belongs to: the longest name that fits. */
+/** The folder of a file in the table: the longest match. */
 function folderOf(file: string): (typeof FOLDERS)[number] {
   const fitting = FOLDERS.filter(({ name }) => dirname(file) === name || file.startsWith(`${name}/`));
   const [found] = fitting.toSorted((a, b) => b.name.length - a.name.length);
@@ -115,7 +112,7 @@ function folderOf(file: string): (typeof FOLDERS)[number] {
 
 const targetOf = (file: string, path: string): string => relative(SRC, join(SRC, dirname(file), path));
 
-test('every folder imports only what stands above it in the table', () => {
+test('every folder imports only folders above it in the table', () => {
   const wrong = sources.flatMap(({ file, text }) =>
     imports(text)
       .filter((path) => path.startsWith('.'))
@@ -131,7 +128,7 @@ test('every folder imports only what stands above it in the table', () => {
   expect(wrong).toEqual([]);
 });
 
-test('no file imports itself through others, not even for a type', () => {
+test('no import cycles, not even for types', () => {
   const state = new Map<string, 'open' | 'done'>();
   const cycles: string[] = [];
   const visit = (file: string, way: readonly string[]): void => {
@@ -146,16 +143,16 @@ test('no file imports itself through others, not even for a type', () => {
   expect(cycles).toEqual([]);
 });
 
-// One file for each command, found by the command's name: see verbs/table.ts.
+// One file per command, found by the command's name; see verbs/table.ts.
 const CROWDED = ['cli/verbs'];
 
-test('no folder has more files than one looks through', () => {
+test('no folder has too many files', () => {
   const folders = [...new Set(files.map((file) => dirname(file)))].filter((name) => !CROWDED.includes(name));
   const crowded = folders.map((name) => [name, files.filter((file) => dirname(file) === name).length] as const);
   expect(crowded.filter(([, count]) => count > 25)).toEqual([]);
 });
 
-test('every import of our own ends in .ts and every package has its place', () => {
+test('every import of our own ends in .ts, and every package is imported only where the table allows', () => {
   const wrong = sources.flatMap(({ file, text }) =>
     imports(text).flatMap((path) => {
       if (path.startsWith('node:')) return [];
@@ -166,7 +163,7 @@ test('every import of our own ends in .ts and every package has its place', () =
   expect(wrong).toEqual([]);
 });
 
-test('git is started in git/ only, and process.env is read in cli/main.ts only', () => {
+test('only git/ starts git, and only cli/main.ts reads process.env', () => {
   const wrong = sources.filter(
     ({ file, code }) =>
       (/run\(\[\s*'git'|spawn(Sync)?\('git'/.test(code) && !file.startsWith('git/')) ||
@@ -175,13 +172,13 @@ test('git is started in git/ only, and process.env is read in cli/main.ts only',
   expect(wrong.map(({ file }) => file)).toEqual([]);
 });
 
-test('no file is a catch-all, and none is too long to read', () => {
+test('no file is a catch-all or too long', () => {
   const names = files.filter((file) => /(^|\/)(utils?|helpers?|common|core|types|manager|misc)\.ts$/.test(file));
   const long = sources.filter(({ text }) => text.split('\n').length > 420).map(({ file }) => file);
   expect({ names, long }).toEqual({ names: [], long: [] });
 });
 
-test('every file opens with what it is for', () => {
+test('every file starts with its purpose', () => {
   expect(sources.filter(({ text }) => !text.startsWith('// ')).map(({ file }) => file)).toEqual([]);
 });
 
@@ -201,11 +198,11 @@ test('loading the hot path loads neither zod, nor yaml, nor the terminal', () =>
   expect([...seen].filter((name) => !name.endsWith('.ts') || name.endsWith('terminal.ts'))).toEqual([]);
 });
 
-test('an agent is known by its name in its own files and one list, so that adding one touches nothing else', () => {
+test("only an agent's own files and one list name it, so adding an agent changes nothing else", () => {
   const names = files.flatMap((file) => /^agents\/\w+\/(claude|codex|gemini|qwen|opencode)\.ts$/.exec(file)?.[1] ?? []);
   expect(names.toSorted()).toEqual(['claude', 'codex', 'gemini', 'opencode', 'qwen']);
   const known = new RegExp(`\\b(${names.join('|')})\\b`, 'i');
-  // Lists of hosts and of files that run code are data about the world; examples in help texts are words.
+  // Lists of hosts and of risky files are data; examples in help texts are prose.
   const allowed = /^(agents\/|config\/(network\/presets|defaults)\.ts|review\/|cli\/|protocol\/config\/)/;
   const wrong = sources.filter(
     ({ file, code }) => !allowed.test(file) && known.test(code.replaceAll(/`[^`]*`|'[^']*'/g, '')),

@@ -1,5 +1,5 @@
-// test/attack-references.test.ts: the published flaws that attempts name are those that docs/security/attack-references.md explains, and each says
-// who tries it: exactly the attempts that name it, and tests that exist.
+// test/attack-references.test.ts: docs/security/attack-references.md explains exactly the published flaws that attempts name, with the attempts
+// and existing tests that cover them.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ interface Row {
   readonly tests: readonly string[];
 }
 
-/** The rows about what is tried, without the first line of the table and the one under it. */
+/** The rows about covered flaws, without the table's head. */
 function rows(text: string): Row[] {
   const [tried = ''] = text.split('\n## Not tried\n');
   return tried
@@ -37,7 +37,7 @@ function rows(text: string): Row[] {
     });
 }
 
-/** Which attempts name each flaw. */
+/** The attempts that name each flaw. */
 function named(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const { id, references } of ATTACKS)
@@ -45,7 +45,7 @@ function named(): Map<string, string[]> {
   return found;
 }
 
-/** What is wrong with a page. */
+/** The errors of a page. */
 function faults(text: string): string[] {
   const [tables, list] = [named(), rows(text)];
   const told = new Set(list.map(({ flaw }) => flaw));
@@ -55,7 +55,7 @@ function faults(text: string): string[] {
       const wanted = tables.get(flaw) ?? [];
       return [
         ...(FLAW.test(flaw) && address.startsWith('https://') && address.endsWith(flaw) ? [] : [`no record: ${flaw}`]),
-        ...(attempts.length + tests.length > 0 ? [] : [`tried by nobody: ${flaw}`]),
+        ...(attempts.length + tests.length > 0 ? [] : [`without an attempt: ${flaw}`]),
         ...wanted.filter((id) => !attempts.includes(id)).map((id) => `${flaw} is also tried by ${id}`),
         ...attempts.filter((id) => !wanted.includes(id)).map((id) => `${flaw} is not tried by ${id}`),
         ...tests.filter((path) => !existsSync(join(ROOT, path))).map((path) => `no such test: ${path}`),
@@ -64,38 +64,38 @@ function faults(text: string): string[] {
   ];
 }
 
-test('every published flaw that an attempt names is explained, and every one that is explained is tried', () => {
+test('the page explains every published flaw that an attempt names, and attempts cover every explained flaw', () => {
   expect(faults(page)).toEqual([]);
   expect(rows(page).length).toBeGreaterThan(60);
 });
 
-test('each stands there once, in order', () => {
+test('each flaw is listed once, in order', () => {
   const list = rows(page).map(({ flaw }) => flaw);
   const order = list.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   expect([...new Set(list)]).toEqual(order);
 });
 
-test('what is not tried is named by no attempt', () => {
+test('no attempt names a flaw that is listed as not covered', () => {
   const [, rest = ''] = page.split('\n## Not tried\n');
   const flaws = [...rest.matchAll(/CVE-\d{4}-\d{4,}/g)].map(([flaw]) => flaw);
   expect(flaws.filter((flaw) => named().has(flaw))).toEqual([]);
   expect(flaws.length).toBeGreaterThan(0);
 });
 
-test('a reference looks like one: a number of our list, a published flaw, or words', () => {
+test('a reference is a number of our list, a published flaw, or words', () => {
   const odd = ATTACKS.flatMap(({ references }) => references).filter(
     (one) => /^(cve|ghsa)\b/i.test(one) && !FLAW.test(one),
   );
   expect(odd).toEqual([]);
 });
 
-test('a flaw that is not explained, one that nobody tries, and one with the wrong attempt are noticed', () => {
+test('the checks find an unexplained flaw, one without an attempt, and one with the wrong attempt', () => {
   const line = page.split('\n').find((one) => one.startsWith('| [CVE-2019-5736]')) ?? '';
   expect(faults(page.replace(`${line}\n`, ''))).toEqual(['not explained: CVE-2019-5736']);
   expect(faults(page.replace(line, line.replace('fs-overwrite-runtime', 'fs-page-cache')))).toEqual([
     'CVE-2019-5736 is also tried by fs-overwrite-runtime',
     'CVE-2019-5736 is not tried by fs-page-cache',
   ]);
-  const nobody = '| [CVE-2000-0001](https://www.cve.org/CVERecord?id=CVE-2000-0001) | nothing | |';
-  expect(faults(page.replace(line, `${line}\n${nobody}`))).toEqual(['tried by nobody: CVE-2000-0001']);
+  const untried = '| [CVE-2000-0001](https://www.cve.org/CVERecord?id=CVE-2000-0001) | nothing | |';
+  expect(faults(page.replace(line, `${line}\n${untried}`))).toEqual(['without an attempt: CVE-2000-0001']);
 });

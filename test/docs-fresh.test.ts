@@ -13,13 +13,13 @@ import * as routes from '../src/server/routes/routes.ts';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 
 test.each(Object.entries(renderDocs({ keys, defaults, errors, presets, routes, openapi })))(
-  '%s is what the code says (else: npm run docs)',
+  '%s matches the code (to update: npm run docs)',
   (path, content) => {
     expect(readFileSync(join(root, path), 'utf8')).toBe(content);
   },
 );
 
-test('the page of the configuration explains every key, and the page of the errors every code', () => {
+test('the configuration page explains every key, and the errors page every code', () => {
   const page = readFileSync(join(root, 'docs/reference/configuration.md'), 'utf8');
   const undocumented = keys
     .listKeys()

@@ -1,4 +1,4 @@
-// test/docs-links.test.ts: links, anchors and file paths in the documentation lead somewhere, and the index names every page.
+// test/docs-links.test.ts: links, anchors and file paths in the documentation are valid, and the index names every page.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const PAGES = [...readdirSync(ROOT), ...inDocs].filter((path) => path.endsWith('
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 const withoutCode = (text: string): string => text.replaceAll(/^```[^]*?^```/gm, '');
 
-/** Targets of links and pictures, as they are written; addresses on the web are left out. */
+/** Targets of links and pictures as written, without web addresses. */
 function linksOf(text: string): string[] {
   return [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)|(?:src|srcset)="([^"]+)"/g)]
     .map(([, link, picture]) => link ?? picture ?? '')
@@ -39,11 +39,11 @@ function isBroken(page: string, target: string): boolean {
   return anchor !== undefined && file.endsWith('.md') && !anchorsOf(textOf(file)).has(anchor);
 }
 
-test.each(PAGES)('the links of %s lead to files and headings that exist', (page) => {
+test.each(PAGES)('the links of %s lead to existing files and headings', (page) => {
   expect(linksOf(textOf(page)).filter((target) => isBroken(page, target))).toEqual([]);
 });
 
-test('where-to-change names files that exist', () => {
+test('where-to-change names existing files', () => {
   const named = [
     ...textOf('docs/reference/where-to-change.md').matchAll(/`((?:src|web|test|bench|docs|scripts)\/[\w./-]+)`/g),
   ].map(([, path = '']) => path);
@@ -57,7 +57,7 @@ test('the index names every page', () => {
   expect(pages.map((page) => relative('docs', page)).filter((page) => !index.has(page))).toEqual([]);
 });
 
-test('a link to a missing file and one to a missing heading are noticed', () => {
+test('the checks find a link to a missing file and to a missing heading', () => {
   expect(isBroken('docs/README.md', 'start/tasks.md')).toBe(false);
   expect(isBroken('docs/README.md', 'start/no-such.md')).toBe(true);
   expect(isBroken('docs/README.md', 'start/tasks.md#no-such')).toBe(true);

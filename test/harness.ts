@@ -1,5 +1,5 @@
-// test/harness.ts: a developer's machine in a temporary directory: a home, a project, a state directory, and the real
-// command run on it as root or as an ordinary user.
+// test/harness.ts: a developer's machine in a temporary directory: a home, a project, a state directory, and the real command run on it as
+// root or as an ordinary user.
 import { execFileSync, spawn, spawnSync, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   chmodSync,
@@ -19,16 +19,16 @@ import { learn, teach, type Asker } from './remembered.ts';
 
 export type Caller = 'root' | 'user';
 
-/** Only root can mount, give files away and become somebody else. */
+/** Only root can mount, chown and change its user. */
 export const IS_ROOT = process.getuid?.() === 0;
 /**
- * Whom boundary tests run as (conformance, attacks, exec, streams, results). Started by root, `npm test` tries an ordinary user, and
- * `npm run test:all` tries root in the same files and both in its own. An ordinary user can only be itself.
+ * The callers of boundary tests (conformance, attacks, exec, streams, results). As root, `npm test` uses an ordinary user, and
+ * `npm run test:all` uses root in the same files and both in its own. An ordinary user can only be itself.
  */
 export const CALLERS: readonly Caller[] = IS_ROOT ? callersFor(process.env['AGS_TEST_CALLERS']) : ['user'];
-/** Where user namespaces are forbidden, scripts/test.mjs has said so: single tests are skipped, and files with `// needs: sandbox`. */
+/** Without user namespaces, scripts/test.mjs reports it and skips single tests and files with `// needs: sandbox`. */
 export const HAS_SANDBOX = process.env['AGS_TEST_NO_SANDBOX'] === undefined;
-/** Tests that only stand on a sandbox run as one caller: an ordinary user, as most people are. */
+/** The caller of all other tests: an ordinary user if possible, as most people are. */
 export const USUAL: readonly Caller[] = CALLERS.slice(-1);
 export const ONE: Caller = USUAL[0] ?? 'user';
 const USER = IS_ROOT ? 42_424 : (process.getuid?.() ?? 1000);
@@ -36,8 +36,8 @@ const REPO = fileURLToPath(new URL('..', import.meta.url));
 export const AGS = join(REPO, 'bin/ags.cjs');
 
 /**
- * Set to "docker", every sandbox that a test starts is a container, for whoever wants to see that a promise is kept there too. An engine
- * does not see the /tmp of the tests; inside, /var/tmp is /tmp, so that paths would have two names.
+ * With "docker", every sandbox of a test is a container, to verify the same promises there. Docker's daemon does not see the /tmp of the
+ * tests; inside, /var/tmp is /tmp, so paths would have two names.
  */
 export const BACKEND = process.env['AGS_TEST_BACKEND'];
 const STARTS = ['exec', 'start', 'shell', 'plan'];
@@ -66,9 +66,9 @@ export interface Machine extends Disposable {
     args: readonly string[],
     options?: { input?: string; cwd?: string; env?: Record<string, string>; timeoutMs?: number },
   ): Promise<Result>;
-  /** Starts `ags` and hands the process back. */
+  /** Starts `ags` and returns its process. */
   start(args: readonly string[], options?: { cwd?: string; env?: Record<string, string> }): ChildProcess;
-  /** Ids of the tasks that are left. */
+  /** Ids of the remaining tasks. */
   tasks(): string[];
 }
 
@@ -78,7 +78,7 @@ function callersFor(wish = 'one'): readonly Caller[] {
   return wish === 'rest' ? ['root'] : ['user'];
 }
 
-/** See remembered.ts; readiness.test.ts and doctor.test.ts find it out anew. */
+/** See remembered.ts; readiness.test.ts and doctor.test.ts do not use it. */
 export function shareReadiness({ home, uid }: Machine, asker: Asker = 'command'): void {
   if (teach(home, uid, asker)) giveTo(join(home, '.cache'), uid);
 }
@@ -89,10 +89,10 @@ function placeOf(disk: boolean | string | undefined): string {
   return disk === true ? '/var/tmp' : '/tmp';
 }
 
-/** A project with one commit, unless `git` is false. Everything is owned by the caller. */
+/** A project with one commit, unless `git` is false, owned by the caller. */
 export function createMachine(
   caller: Caller,
-  /** `disk`: not in memory, which /tmp may be; or at another place altogether. `user`: an ordinary user that is known here. */
+  /** `disk`: on a disk, which /tmp may not be, or in the given directory. `user`: an existing ordinary user. */
   options: {
     git?: boolean;
     name?: string;
@@ -183,9 +183,9 @@ export function createMachine(
     tasks: () => (existsSync(join(stateDir, 'tasks')) ? readdirSync(join(stateDir, 'tasks')) : []),
     [Symbol.dispose]() {
       learn(home, uid);
-      // Root may remove whatever it finds. Marks of deletions that an engine has made belong to root: those need not be changed.
+      // Root can remove everything, and whiteouts of an engine belong to root, so root needs no chmod.
       if (process.getuid?.() !== 0) spawnSync('chmod', ['-R', 'u+rwX', root], { stdio: 'ignore' });
-      // Thousands of files, with what sandboxes have of /etc: Node takes ten times as long.
+      // Node's rm takes ten times as long for thousands of files.
       spawnSync('rm', ['-rf', root], { stdio: 'ignore' });
       rmSync(root, { recursive: true, force: true });
     },
@@ -196,13 +196,13 @@ export function createMachine(
     machine.write(path, content);
   own();
   if (options.git !== false) {
-    // In one process of ours: to start one takes Node longer than git does.
+    // One shell is faster than several processes started from Node.
     asCaller('sh', ['-c', 'git init -q -b main && git add -A && git commit -q -m first']);
   }
   return machine;
 }
 
-/** What makes a process somebody who may use the engine: Node can give a child an identity, but no groups besides. */
+/** Runs a command with another user and a supplementary group, which Node cannot set for a child. */
 export function asMember(uid: number, group: string): [string, ...string[]] {
   if (uid === 0 || process.getuid?.() !== 0) return ['env'];
   return ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, `--groups=${group}`, '--'];
@@ -219,7 +219,7 @@ export function giveTo(path: string, uid: number): void {
   }
 }
 
-/** Whoever still runs may take away what was there a moment ago. */
+/** Ignores files that a live process removes meanwhile. */
 function unlessGone<T>(act: () => T): T | undefined {
   try {
     return act();

@@ -1,4 +1,4 @@
-// test/package.test.ts: what a user installs: the packed tarball, in a place of its own.
+// test/package.test.ts: the packed tarball, installed in a temporary directory.
 // uses: sandbox
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ let dir = '';
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'ags-package-'));
   const quiet = { cwd: ROOT, encoding: 'utf8' as const, stdio: 'pipe' as const };
-  // The scripts have built dist/ already; packing must not build it again under the feet of the other tests.
+  // The scripts have built dist/; packing must not rebuild it while other tests use it.
   const [packed] = JSON.parse(
     execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], quiet),
   ) as { filename: string }[];
@@ -48,14 +48,14 @@ test.runIf(HAS_SANDBOX)('the installed command runs a sandbox', async () => {
   expect(out).toBe('1\n# project\n');
 });
 
-test('it knows its version and its commands', () => {
+test('the package knows its version and its commands', () => {
   const run = (...args: string[]): string => execFileSync(join(dir, 'prefix/bin/ags'), args, { encoding: 'utf8' });
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   expect(run('--version')).toBe(`${version}\n`);
   expect(run('help')).toContain('review');
 });
 
-test('it holds the command and no source, tests or machine-specific files', () => {
+test('the package has the command and no source, tests or machine-specific files', () => {
   expect(readdirSync(installed()).toSorted()).toEqual([
     'CHANGELOG.md',
     'LICENSE',
@@ -69,7 +69,7 @@ test('it holds the command and no source, tests or machine-specific files', () =
   expect(readdirSync(join(installed(), 'dist'))).toEqual(['bundle', 'web']);
 });
 
-test('what ags exec loads first contains neither zod nor yaml', () => {
+test('ags exec first loads neither zod nor yaml', () => {
   const bundle = join(installed(), 'dist/bundle');
   const hot = readdirSync(bundle).filter((name) => name === 'hot.cjs' || name === 'main.cjs');
   const text = hot.map((name) => readFileSync(join(bundle, name), 'utf8')).join('');

@@ -1,6 +1,5 @@
-// test/remembered.ts: what ags remembers about a machine in a user's cache, handed on from one test to the next: it is the same machine.
-// Whether a sandbox works here is found out by starting several, once per user, boot, backend, file system and build; and code that is
-// compiled already starts sooner. ags itself sees from names and contents what they hold for, and takes nothing else.
+// test/remembered.ts: shares what ags remembers about this machine between the caches of tests. Whether a sandbox works takes several starts to
+// find out, once per user, boot, backend, file system and build; and cached code starts sooner. ags itself verifies what each entry applies to.
 import {
   copyFileSync,
   existsSync,
@@ -17,20 +16,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
-/** The file that asks whether a sandbox works, in the command and where a test runs the modules that it is made of. */
+/** The file that asks whether a sandbox works: in the command, and in tests that run its modules. */
 const ASKS = { command: 'bundle/hot.cjs', modules: 'run/readiness.js' } as const;
 export type Asker = keyof typeof ASKS;
 
 const known = new Map<string, number>();
 
-/** Made for one run of vitest, and removed with it: see `globalSetup` in vitest.config.ts. */
+/** Creates the cache for one run of vitest and removes it afterwards: see `globalSetup` in vitest.config.ts. */
 export default function setUp(): () => void {
   const shared = mkdtempSync(join(tmpdir(), 'ags-remembered-'));
   process.env['AGS_TEST_REMEMBERED'] = shared;
   return () => rmSync(shared, { recursive: true, force: true });
 }
 
-/** Gives a home in which nothing is remembered yet what others have found out. Whether there was anything. */
+/** Copies shared entries into a new home. Returns whether there were any. */
 export function teach(home: string, uid: number, asker: Asker): boolean {
   const place = placeOf(home, uid);
   if (existsSync(join(home, '.cache'))) return false;
@@ -43,7 +42,7 @@ export function teach(home: string, uid: number, asker: Asker): boolean {
   return true;
 }
 
-/** Keeps what has been found out in this home, if nobody has found out as much before. */
+/** Shares this home's entries unless better ones exist. */
 export function learn(home: string, uid: number): void {
   const cache = join(home, '.cache/ags');
   if (!existsSync(cache)) return;
@@ -52,13 +51,13 @@ export function learn(home: string, uid: number): void {
     if (of === undefined) continue;
     const dir = join(placeOf(home, uid), of);
     const kept = join(dir, name);
-    // There is more in it when more of the command has run.
+    // A larger file has compiled code of more of the command.
     const { size } = statSync(join(cache, name));
     if (size <= (known.get(kept) ?? 0)) continue;
     known.set(kept, size);
     if (size <= (statSync(kept, { throwIfNoEntry: false })?.size ?? 0)) continue;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    // In one step: others read it at any time.
+    // Renamed in one step, because others read it at any time.
     copyFileSync(join(cache, name), `${kept}.${process.pid}`);
     renameSync(`${kept}.${process.pid}`, kept);
   }
@@ -70,7 +69,7 @@ function placeOf(home: string, uid: number): string {
   return join(process.env['AGS_TEST_REMEMBERED'] ?? '/nonexistent', `${uid}-${statSync(home).dev}`);
 }
 
-/** Of which build it is, by its time. */
+/** The build it belongs to, by its time. */
 function askerOf(text: string): Asker | undefined {
   return (['command', 'modules'] as const).find((one) => text.includes(`,${statSync(join(DIST, ASKS[one])).mtimeMs},`));
 }

@@ -1,5 +1,4 @@
-// test/security-page.test.ts: SECURITY.md claims nothing without a proof: every line that speaks of a protection names attempts of the table
-// or tests, and all of them exist.
+// test/security-page.test.ts: every claim of SECURITY.md names existing attempts or tests as its proof.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +8,7 @@ import { ATTACKS } from '../src/attack/table/table.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
 
-/** The rows of the tables below a heading, without their first line and the one under it. */
+/** The rows of the tables below a heading, without their heads. */
 function rows(text: string, heading: string): string[] {
   const from = text.indexOf(`### ${heading}\n`);
   if (from < 0) return [];
@@ -20,7 +19,7 @@ function rows(text: string, heading: string): string[] {
     .slice(2);
 }
 
-/** What the last cell names, and which of it is neither an attempt nor a test. */
+/** The names in the last cell, and those that are neither an attempt nor a test. */
 function proofs(row: string): { named: string[]; unknown: string[] } {
   const cell = row.split('|').at(-2) ?? '';
   const named = [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
@@ -33,7 +32,7 @@ function exists(name: string): boolean {
   return ATTACKS.some(({ id }) => pattern.test(id));
 }
 
-/** What is wrong with the claims of a page. */
+/** The errors in the claims of a page. */
 function faults(text: string): string[] {
   const claims = ['Stopped', 'Limited', 'What each backend adds'].map((heading) => rows(text, heading));
   if (claims.some((list) => list.length === 0)) return ['a table is missing'];
@@ -44,11 +43,11 @@ function faults(text: string): string[] {
   });
 }
 
-test('every claim of SECURITY.md names a proof that exists', () => {
+test('every claim of SECURITY.md names an existing proof', () => {
   expect(faults(page)).toEqual([]);
 });
 
-test('a claim without a proof, and one with a proof that does not exist, are noticed', () => {
+test('the checks find a claim without a proof and one with a missing proof', () => {
   const [first = ''] = rows(page, 'Stopped');
   const without = `${first.split('|').slice(0, 2).join('|')}| |`;
   expect(faults(page.replace(first, without))).toEqual([`no proof: ${without}`]);

@@ -1,4 +1,4 @@
-// test/agent-run/agent-task.ts: a task of an agent whose agent is a shell script: run in a sandbox over the project, then brought out.
+// test/agent-run/agent-task.ts: runs a shell script as an agent in a sandbox over the project, and brings its work out.
 // needs: sandbox
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ export interface Brought {
 
 const KEEP = '.ags-kept';
 
-/** Runs the script inside; nothing is brought out yet. */
+/** Runs the script inside without bringing its work out. */
 export async function runAgent(
   machine: Machine,
   script: string,
@@ -68,7 +68,6 @@ export async function runAgent(
   };
 }
 
-/** Runs it and brings the work out. */
 export async function agentTask(
   machine: Machine,
   script: string,

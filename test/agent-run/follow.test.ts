@@ -1,5 +1,4 @@
-// test/agent-run/follow.test.ts: who watches a task to its end is told how it ended, even in the moment in which its state is written and its
-// last event is not.
+// test/agent-run/follow.test.ts: `ags logs -f` reports how a task ended, even between its last state and its last event.
 // needs: sandbox
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ const write = (change: object): void => {
   writeFileSync(at('run.json'), JSON.stringify({ ...run, ...change }));
 };
 
-/** Somebody watches; then its last state is there, its last event is not, and this is its runner. */
+/** Follows a task whose final state is written, whose last event is not, and whose runner is `runner`. */
 async function almostOver(runner: ProcessIdentity): Promise<Promise<Result>[]> {
   machine = createAgentMachine(ONE);
   await machine.runDemo('done', 'write: a.txt 1');
@@ -35,15 +34,15 @@ async function almostOver(runner: ProcessIdentity): Promise<Promise<Result>[]> {
 
 beforeEach(() => () => machine[Symbol.dispose]());
 
-test('the last event is waited for while the runner lives', async () => {
+test('a follower waits for the last event while the runner lives', async () => {
   const [watching] = await almostOver(ownIdentity());
-  // Longer than it takes to look at the runner once.
+  // Longer than one look at the runner.
   await sleep(1500);
   appendFileSync(at('events.jsonl'), last);
   expect(await watching).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('where it never came, the state says how it ended', async () => {
+test('without a last event the state tells how the task ended', async () => {
   const [watching] = await almostOver({ pid: 999_999_999, startTicks: 'x:1' });
   expect(await watching).toMatchObject({ code: 0, stderr: '' });
 });

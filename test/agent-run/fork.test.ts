@@ -1,10 +1,10 @@
-// test/agent-run/fork.test.ts: a task that begins with what another one did.
+// test/agent-run/fork.test.ts: forks start from another task's work.
 // needs: sandbox
 import { expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
-test.each(USUAL)('as %s: another goal goes on from the files of a task, which stays as it is', async (caller) => {
+test.each(USUAL)('as %s: a fork continues from the files of a task, which stays unchanged', async (caller) => {
   using machine = createAgentMachine(caller, { 'a.txt': 'a\n' });
   await machine.runDemo('first', 'append: a.txt one');
   const before = machine.git('rev-parse', 'ags/first');
@@ -14,7 +14,7 @@ test.each(USUAL)('as %s: another goal goes on from the files of a task, which st
   expect(machine.git('show', 'ags/second:a.txt')).toBe('a\none\ntwo\n');
   expect(machine.git('rev-parse', 'ags/first')).toBe(before);
 
-  // By another agent, without staying to watch; the name is all that is printed.
+  // Uses another agent and detaches; only the name is printed.
   const other = await machine.ags(['fork', 'second', 'cat a.txt', '--agent', 'sh -c "echo three >> a.txt"', '-d']);
   expect(other, other.stderr).toMatchObject({ code: 0, stdout: 'cat-a-txt\n' });
   await machine.until('cat-a-txt', ['ready', 'failed']);
@@ -23,7 +23,7 @@ test.each(USUAL)('as %s: another goal goes on from the files of a task, which st
   expect(machine.git('show', 'main:a.txt')).toBe('a\none\ntwo\n');
 });
 
-test('what cannot be forked is said, and nothing is started', async () => {
+test('a task that cannot be forked is an error, and nothing starts', async () => {
   using machine = createAgentMachine('root');
   expect(await machine.ags(['fork'])).toMatchObject({
     code: 2,

@@ -1,4 +1,4 @@
-// test/agent-run/guest.ts: somebody at a terminal of a run that goes on.
+// test/agent-run/guest.ts: a user at the terminal of a running task.
 import { join } from 'node:path';
 import { openStream } from '../../src/lib/process/control.ts';
 import { createFrameReader, frame, windowFrame } from '../../src/lib/stream/frames.ts';
@@ -7,7 +7,7 @@ import type { Machine } from '../harness.ts';
 export interface Guest {
   type(text: string): void;
   resize(columns: number, rows: number): void;
-  /** Waits until this is on the screen. */
+  /** Waits until the screen shows the text. */
   sees(text: string): Promise<string>;
   leave(): void;
   readonly exitCode: Promise<number | null>;
@@ -15,7 +15,7 @@ export interface Guest {
 
 export async function enter(machine: Machine, name: string, request: object): Promise<Guest> {
   const socket = await openStream(join(machine.stateDir, 'tasks', name), { ...request, columns: 80, rows: 24 }, 20_000);
-  if (socket === null) throw new Error('nobody answers');
+  if (socket === null) throw new Error('the terminal does not answer');
   let screen = '';
   let code: number | null = null;
   const waiting: { text: string; found: (screen: string) => void }[] = [];
@@ -45,7 +45,7 @@ export async function enter(machine: Machine, name: string, request: object): Pr
   };
 }
 
-/** The same screen is there for whoever comes back to the terminal of the demo agent; what is typed then ends it. */
+/** Reattaches to the demo agent's terminal, which must show the same screen, then types the end. */
 export async function leaveAndComeBack(machine: Machine, name: string): Promise<void> {
   const first = await enter(machine, name, { do: 'attach' });
   await first.sees('agent.finished');

@@ -10,7 +10,7 @@ const stateDir = mkdtempSync(join(tmpdir(), 'ags-hold-'));
 const paths = taskPaths(stateDir, 'fix');
 const stored = { task: { name: 'fix' }, paths } as StoredTask;
 
-test('a task is held by one at a time, and by nobody once it is gone', () => {
+test('a task has one lock owner at a time, and none after it is removed', () => {
   mkdirSync(paths.root, { recursive: true });
   {
     using _held = holdTask(stored);
@@ -19,7 +19,7 @@ test('a task is held by one at a time, and by nobody once it is gone', () => {
     );
   }
   holdTask(stored)[Symbol.dispose]();
-  // Whoever had it first has removed it.
+  // The first owner removed the task.
   rmSync(stateDir, { recursive: true });
   expect(() => holdTask(stored)).toThrow(
     expect.objectContaining({ code: 'task.not-found', message: 'There is no task "fix".' }) as Error,

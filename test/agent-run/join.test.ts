@@ -1,4 +1,4 @@
-// test/agent-run/join.test.ts: people come to a run that goes on: a shell beside the agent, the terminal of an interactive one.
+// test/agent-run/join.test.ts: users join a running task: in a shell beside the agent, or at the terminal of an interactive agent.
 // needs: sandbox
 import { describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
@@ -6,7 +6,7 @@ import { enter, leaveAndComeBack } from './guest.ts';
 import { createAgentMachine } from './place.ts';
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('a shell beside an agent is in the same sandbox, under the same rules, and ends with its own exit code', async () => {
+  test('a shell beside an agent is in the same sandbox, under the same rules, and returns its own exit code', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'work', 'write: theirs.txt x // say: here // wait: 600', '-a', 'demo', '-d']);
     await machine.event('work', 'agent.said');
@@ -23,7 +23,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.branch('work')).toEqual(expect.arrayContaining(['theirs.txt', 'mine.txt']));
   });
 
-  test('who leaves a shell ends what runs in it; the agent goes on', async () => {
+  test('leaving a shell ends its programs, and the agent continues', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags([
       'start',
@@ -44,7 +44,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(ended['output']).toContain('gone');
   });
 
-  test('the terminal of an interactive agent can be left and come back to; its work is on the branch at the end', async () => {
+  test('a user can detach from an interactive agent and reattach; its work is on the branch at the end', async () => {
     using machine = createAgentMachine(caller);
     const started = await machine.ags(['start', 'term', 'write: a.txt x', '-a', 'demo', '-i']);
     expect(started.stderr).toBe('ags: started. Connect to its terminal: ags attach term\n');
@@ -54,7 +54,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.branch('term')).toEqual(expect.arrayContaining(['a.txt', 'by-hand']));
   });
 
-  test('an agent that works by itself has no terminal to sit down at', async () => {
+  test('an agent that is not interactive has no terminal to attach to', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'work', 'say: here // wait: 600', '-a', 'demo', '-d']);
     await machine.event('work', 'agent.said');

@@ -1,4 +1,4 @@
-// test/agent-run/kill.full.test.ts: runners are killed at random moments, again and again. Nothing is lost, nothing is left running.
+// test/agent-run/kill.full.test.ts: kills runners at random moments. Nothing is lost and nothing keeps running.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { createAgentMachine } from './place.ts';
 const ROUNDS = 8;
 
 test.each(USUAL)(
-  'as %s: a runner that is killed at any moment leaves a task that can be read, continued and removed',
+  'as %s: a task whose runner was killed at any moment can be read, continued and removed',
   async (caller) => {
     using machine = createAgentMachine(caller);
     machine.git('config', 'user.name', 'Dev');
@@ -26,12 +26,12 @@ test.each(USUAL)(
         '-d',
       ]);
       expect(started.code, started.stderr).toBe(0);
-      // From before it begins to after its end: the later rounds wait longer.
+      // From before the start to after the end: later rounds wait longer.
       await sleep((round / ROUNDS) * 1500 + Math.random() * 120);
       const { runner } = machine.run(name);
       if (existsSync(`/proc/${runner.pid}`)) process.kill(runner.pid, 'SIGKILL');
       await gone(runner.pid);
-      // The kernel ends what is inside with it, a moment later.
+      // The kernel ends the sandbox with its runner, a moment later.
       for (let left = 1000; orphans(name).length > 0 && left > 0; left--) await sleep(20);
       expect(orphans(name)).toEqual([]);
       const { state } = machine.run(name);
@@ -42,7 +42,7 @@ test.each(USUAL)(
         expect(machine.git('show', `ags/${name}:b.txt`)).toBe('two\n');
       }
       expect(readEvents(join(machine.stateDir, 'tasks', name, 'events.jsonl')).brokenAt).toBe(null);
-      // It goes on, or says why it cannot.
+      // The task continues or says why it cannot.
       const sent = await machine.ags(['send', name, 'write: c.txt three']);
       if (sent.code === 0) {
         expect(await machine.until(name, ['ready', 'failed', 'stopped'])).toMatchObject({ state: 'ready' });
@@ -62,7 +62,7 @@ async function gone(pid: number): Promise<void> {
   for (let left = 1000; existsSync(`/proc/${pid}/exe`) && left > 0; left--) await sleep(20);
 }
 
-/** Processes of the sandbox, which has the name of its task in the environment. */
+/** Processes of the sandbox, found by the task's name in their environment. */
 function orphans(name: string): string[] {
   return readdirSync('/proc').filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;

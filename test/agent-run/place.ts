@@ -1,11 +1,11 @@
-// test/agent-run/place.ts: a developer's machine on which agents are started, watched and waited for.
+// test/agent-run/place.ts: a developer's machine on which agents start, run and are awaited.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { EventLine } from '../../src/protocol/event.ts';
 
-/** An event as a test reads it: any field. */
+/** An event with any fields. */
 export type AnyEvent = Pick<EventLine, 'seq' | 'at' | 'task' | 'prev'> & {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -14,15 +14,14 @@ import type { RunFile, TaskFile } from '../../src/protocol/task.ts';
 import { createMachine, type Caller, type Machine } from '../harness.ts';
 
 export interface AgentMachine extends Machine {
-  /** Starts an agent and waits until its run is over. */
+  /** Starts an agent and waits for the end of its run. */
   runDemo(name: string, goal: string, more?: readonly string[]): Promise<RunFile>;
   task(name: string): TaskFile;
   run(name: string): RunFile;
   events(name: string): AnyEvent[];
   texts(name: string): string[];
-  /** Waits until the run is in one of these states. */
   until(name: string, states: readonly RunFile['state'][]): Promise<RunFile>;
-  /** Waits until such an event is there. */
+  /** Waits for a matching event. */
   event(name: string, type: string, fits?: (event: AnyEvent) => boolean): Promise<AnyEvent>;
   branch(name: string): string[];
 }
@@ -78,7 +77,7 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
   const dispose = machine[Symbol.dispose].bind(machine);
   return Object.assign(machine, all, {
     [Symbol.dispose]() {
-      // A test that failed may have left some at work.
+      // Failed tests may leave running agents.
       for (const name of machine.tasks()) if (existsSync(at(name, 'run.json'))) endRunner(run(name).runner.pid);
       dispose();
     },

@@ -1,4 +1,4 @@
-// test/agent-run/start.test.ts: a goal is handed to an agent, which works by itself; a person looks at it, talks to it, takes its work.
+// test/agent-run/start.test.ts: an agent works on a goal; the user watches it, messages it, and takes its work.
 // needs: sandbox
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { ONE, USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('what an agent did, committed or not, is on a branch of its own, and nothing else of the user has changed', async () => {
+  test("an agent's work, committed or not, is on its own branch, and nothing else of the user has changed", async () => {
     using machine = createAgentMachine(caller);
     machine.write('mine.txt', 'not committed\n');
     machine.git('config', 'core.hooksPath', '/nonexistent');
@@ -49,7 +49,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readEvents(join(machine.stateDir, 'tasks/work/events.jsonl')).brokenAt).toBe(null);
   });
 
-  test('it sees the commit it was started from, whatever the user does meanwhile', async () => {
+  test('an agent sees the commit it was started from, whatever the user does meanwhile', async () => {
     using machine = createAgentMachine(caller);
     machine.write('tracked.txt', 'committed\n');
     machine.git('add', '-A');
@@ -77,7 +77,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(outputs[1]).not.toContain('untracked.txt');
   });
 
-  test('a message after the end goes on in the same conversation and over the same files', async () => {
+  test('a message after the end continues the same conversation in the same files', async () => {
     using machine = createAgentMachine(caller);
     const first = await machine.runDemo('talk', 'write: a.txt one');
     const sent = await machine.ags(['send', 'talk', 'append: a.txt two // run: cat a.txt']);
@@ -89,7 +89,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('show', 'ags/talk:a.txt')).toBe('one\ntwo\n');
   });
 
-  test('a message to one that works waits until its turn is over', async () => {
+  test('a message to a busy agent waits for the end of its turn', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'busy', 'say: here // wait: 8', '-a', 'demo', '-d']);
     await machine.event('busy', 'agent.said');
@@ -100,7 +100,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.branch('busy')).toContain('later.txt');
   });
 
-  test('stopping keeps what was done, and it can go on afterwards', async () => {
+  test('stopping keeps the work, and the task can continue', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'long', 'write: a.txt one // say: written // wait: 600', '-a', 'demo', '-d']);
     await machine.event('long', 'agent.said');
@@ -110,7 +110,7 @@ describe.each(USUAL)('as %s', (caller) => {
       reason: 'Stopped by you.',
     });
     expect(machine.branch('long')).toContain('a.txt');
-    // What it was stopped for says nothing about work that was merged, or given back.
+    // The reason for the stop must not show on a merged or undone task.
     expect((await machine.ags(['merge', 'long', '--yes'])).code).toBe(0);
     expect([machine.run('long').state, machine.run('long').reason]).toEqual(['merged', undefined]);
     expect((await machine.ags(['undo', 'long'])).code).toBe(0);
@@ -120,7 +120,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(await machine.until('long', ['ready', 'failed'])).toMatchObject({ turns: 2 });
   });
 
-  test('a restart begins from the same commit in a fresh workspace, and keeps the earlier result', async () => {
+  test('a restart begins from the same commit in a fresh workspace and keeps the earlier result', async () => {
     using machine = createAgentMachine(caller);
     await machine.runDemo('again', 'run: ls // write: made.txt x');
     expect((await machine.ags(['restart', 'again'])).code).toBe(0);
@@ -142,7 +142,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([]);
   });
 
-  test('many goals from a file, as many at once as allowed, and every one is done', async () => {
+  test('goals from a file run within the parallel limit, and all finish', async () => {
     using machine = createAgentMachine(caller);
     machine.write(
       '../goals.md',
@@ -156,14 +156,14 @@ describe.each(USUAL)('as %s', (caller) => {
       const began = machine
         .events(name)
         .find(({ type, ...event }) => type === 'run.moved' && event['state'] === 'preparing');
-      // The next may begin as soon as this is written, before the event is.
+      // The next task may start as soon as this file is written, before the event is.
       return [Date.parse(began?.at ?? ''), machine.run(name).endedAtMs ?? Infinity] as const;
     });
     const most = Math.max(...spans.map(([begin]) => spans.filter(([from, to]) => from <= begin && begin < to).length));
     expect(most).toBeLessThanOrEqual(2);
   });
 
-  test('the same goal side by side', async () => {
+  test('attempts at the same goal run in parallel', async () => {
     using machine = createAgentMachine(caller);
     const started = await machine.ags(['start', 'same', 'write: x.txt x', '-a', 'demo', '--attempts', '2', '-d']);
     expect(started.stdout).toBe('same-1\nsame-2\n');
@@ -171,7 +171,7 @@ describe.each(USUAL)('as %s', (caller) => {
       expect((await machine.until(name, ['ready', 'failed'])).state).toBe('ready');
   });
 
-  test('money and steps have an end', async () => {
+  test('an agent stops at its cost, turn and time limits', async () => {
     using machine = createAgentMachine(caller);
     expect(
       await machine.runDemo('dear', 'write: a.txt x // use: 1500000 // use: 2500000 // wait: 600', ['--max-cost', '2']),
@@ -191,7 +191,7 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   });
 
-  test('an agent that fails, or is any program, says so', async () => {
+  test('a failing agent reports its reason, and any program can be an agent', async () => {
     using machine = createAgentMachine(caller);
     expect(await machine.runDemo('no', 'write: a.txt x // fail: it is too hard')).toMatchObject({
       state: 'failed',
@@ -212,7 +212,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await machine.ags(['logs', 'any', '--raw'])).stdout).toBe('plain words\ntrouble\n');
   });
 
-  test('an agent that asks, or waits for a host, needs you, and stands first in the list', async () => {
+  test('an agent that asks a question or waits for a host comes first in the list', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'asks', 'ask: Redis or memory? // wait: 8 // say: went on', '-a', 'demo', '-d']);
     expect(await machine.until('asks', ['needs-you'])).toMatchObject({ reason: 'It asks: Redis or memory?' });
@@ -238,7 +238,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await machine.until('waits', ['no-changes', 'failed'])).state).toBe('no-changes');
   });
 
-  test('kill -9 of the command that watches changes nothing', async () => {
+  test('kill -9 of the watching command does not affect the agent', async () => {
     using machine = createAgentMachine(caller);
     const watching = machine.start(['start', 'alone', 'wait: 1 // write: a.txt x', '-a', 'demo']);
     await machine.event('alone', 'agent.started');
@@ -246,7 +246,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await machine.until('alone', ['ready', 'failed'])).state).toBe('ready');
   });
 
-  test('kill -9 of the runner ends the sandbox, and what was done so far can be fetched', async () => {
+  test('kill -9 of the runner ends the sandbox, and the work so far can be brought out', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'cut', 'write: a.txt x // say: written // wait: 600', '-a', 'demo', '-d']);
     await machine.event('cut', 'agent.said');
@@ -267,7 +267,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('show', 'ags/cut:a.txt')).toBe('x\nmore\n');
   });
 
-  test('what an agent says is shown harmless, and kept word for word', async () => {
+  test('agent output is sanitized on screen and stored unchanged', async () => {
     using machine = createAgentMachine(caller);
     const run = await machine.ags([
       'start',
@@ -285,7 +285,7 @@ describe.each(USUAL)('as %s', (caller) => {
       expect((await machine.ags(args)).stdout, args.join(' ')).not.toMatch(/[\u001b\u0007]/);
   });
 
-  test('removing a task that runs ends it and leaves nothing behind', async () => {
+  test('removing a running task ends it and leaves nothing behind', async () => {
     using machine = createAgentMachine(caller);
     await machine.ags(['start', 'gone', 'write: a.txt x // say: written // wait: 600', '-a', 'demo', '-d']);
     await machine.event('gone', 'agent.said');
@@ -297,7 +297,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-test('mistakes are told before anything is made', async () => {
+test('invalid arguments are reported before anything is created', async () => {
   using machine = createAgentMachine(ONE);
   const said = async (...args: string[]): Promise<[number | null, string]> => {
     const { code, stderr } = await machine.ags(['start', ...args]);
@@ -333,7 +333,7 @@ test('mistakes are told before anything is made', async () => {
   expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: A task or branch named taken already exists.']);
 });
 
-test('goals are lines, or items of a list with what belongs to them', () => {
+test('goals are lines, or list items with their indented text', () => {
   expect(splitGoals('one\n\n# heading\ntwo\n')).toEqual(['one', 'two']);
   expect(splitGoals('# T\ntext before\n- one\n  more of one\n- [x] two\n\nnot this\n3. three\n')).toEqual([
     'one\nmore of one',

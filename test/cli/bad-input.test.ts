@@ -1,4 +1,4 @@
-// test/cli/bad-input.test.ts: projects that are not the ordinary case. Each works, or gets a clear error; the original is never touched.
+// test/cli/bad-input.test.ts: unusual projects work or give a clear error, and the original is never touched.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(fingerprint(join(machine.project, '.git'))).toEqual(before);
   });
 
-  test('a linked worktree, and a submodule, are projects of their own', async () => {
+  test('a linked worktree and a submodule are projects of their own', async () => {
     using machine = createMachine(caller);
     machine.git('worktree', 'add', '-q', '../linked', '-b', 'side');
     machine.git('-c', 'protocol.file.allow=always', 'clone', '-q', '.', '../library');
@@ -94,7 +94,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(whole).toMatchObject({ code: 0, stdout: '' });
   });
 
-  test('an LFS pointer is taken as it is, with or without git-lfs', async () => {
+  test('an LFS pointer is unchanged, with or without git-lfs', async () => {
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n';
     using machine = createMachine(caller, {
       files: { '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n', 'big.bin': pointer },
@@ -116,7 +116,7 @@ describe.each(USUAL)('as %s', (caller) => {
     },
   );
 
-  test('odd names inside are shown escaped and taken as they are', async () => {
+  test('unusual file names are shown escaped and kept unchanged', async () => {
     using machine = createMachine(caller);
     const run = await machine.ags([
       'exec',
@@ -189,7 +189,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await machine.ags(['exec', '--', 'sh', '-c', 'ls deploy'])).stdout).toBe('');
   });
 
-  test('a file that was hidden is never overwritten by one the sandbox made', async () => {
+  test('a file from the sandbox never overwrites a hidden file', async () => {
     using machine = createMachine(caller);
     machine.write('.env', 'MINE=1\n');
     await machine.ags(['exec', '--', 'sh', '-c', 'echo THEIRS=1 > .env']);
@@ -208,11 +208,11 @@ function startMerge(machine: Machine): void {
   try {
     machine.git('merge', 'other');
   } catch {
-    // The conflict is the point.
+    // The conflict is intended.
   }
 }
 
-/** Everything in a git directory but access times. */
+/** Everything in a git directory except access times. */
 function fingerprint(gitDir: string): string {
   return execFileSync(
     'sh',

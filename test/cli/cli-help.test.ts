@@ -1,4 +1,4 @@
-// test/cli/cli-help.test.ts: help and completion say what the commands really take.
+// test/cli/cli-help.test.ts: help and completion match the commands.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ describe('the overview', () => {
     expect(tooWide(text)).toEqual([]);
   });
 
-  test('has colours only when asked for, and the same words', async () => {
+  test('has colours only on request, and the same text', async () => {
     const coloured = await helpOn(undefined, createPaint(true));
     expect(coloured).toContain('\u001b[1mExamples\u001b[0m');
     expect(coloured.replaceAll(/\u001b\[\d+m/g, '')).toBe(await helpOn(undefined, plain));
@@ -81,7 +81,7 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
     ]);
   });
 
-  test('has examples that its own parser takes', () => {
+  test('has examples that its parser accepts', () => {
     expect(verb.examples.length).toBeGreaterThanOrEqual(1);
     for (const example of verb.examples) {
       const words = wordsOf(example);
@@ -92,7 +92,7 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
   });
 });
 
-/** The part of an example that is our command; null when it is wrapped in something else. */
+/** The words of our command in an example; null if the example runs it through another program. */
 function wordsOf(example: string): string[] | null {
   const own = /(?:^|\| )ags ((?:'[^']*'|"[^"]*"|[^'"|>])*)/.exec(example)?.[1];
   return own === undefined
@@ -114,7 +114,7 @@ describe('topics', () => {
     expect(listed).toEqual(Object.entries(ERRORS).map(([code, { exit }]) => [code, exit]));
   });
 
-  test('json names exactly the commands that take it', async () => {
+  test('json names exactly the commands with --json', async () => {
     const named = /take --json: ([^.]+)\./
       .exec((await helpOn('json', plain)).replaceAll('\n', ' '))?.[1]
       ?.split(', ')
@@ -127,7 +127,7 @@ describe('topics', () => {
     );
   });
 
-  test('a wrong one is an error with the list, and a suggestion if one is near', async () => {
+  test('an unknown topic is an error with the list, and a suggestion if one is similar', async () => {
     await expect(helpOn('exitcodes', plain)).rejects.toMatchObject({
       code: 'usage.invalid',
       message: 'There is no help on "exitcodes".',
@@ -156,7 +156,7 @@ describe('completion', () => {
   const script = (shell: string): Promise<string> =>
     output((ctx) => completion.run({ values: {}, positionals: [shell] }, ctx));
 
-  /** What bash offers for a line, with `ags` replaced by a program that knows two tasks. */
+  /** The completions in bash, with `ags` replaced by a program that knows two tasks. */
   async function offered(line: string): Promise<string[]> {
     const dir = mkdtempSync(join(tmpdir(), 'ags-completion-'));
     try {
@@ -204,7 +204,7 @@ describe('completion', () => {
   });
 
   test.each(['bash', 'zsh', 'fish'])(
-    'the script for %s has every command and every option, and says how to install it',
+    'the script for %s has every command and option, and explains its installation',
     async (shell) => {
       const text = await script(shell);
       for (const [name, , verb] of verbs) {
@@ -216,7 +216,7 @@ describe('completion', () => {
     },
   );
 
-  test('names of tasks are those of the directory, and no other entry of it', async () => {
+  test('task names are the tasks of the directory, and nothing else in it', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'ags-state-'));
     try {
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe('');
@@ -242,7 +242,7 @@ describe('completion', () => {
 });
 
 describe('columns', () => {
-  test('are as wide as what is seen: wide characters count twice, colours and accents not at all', () => {
+  test('are as wide as they appear: wide characters count twice, colours and combining marks not at all', () => {
     const red = (text: string): string => `\u001b[31m${text}\u001b[0m`;
     expect(
       table([

@@ -1,4 +1,4 @@
-// test/cli/command.test.ts: the file that is called: bin/ags, which a shell reads before Node does.
+// test/cli/command.test.ts: bin/ags, which a shell reads before Node.
 // needs: sandbox
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -32,7 +32,7 @@ function call(machine: Machine, argv: readonly string[], env: Record<string, str
   return { status, stdout, stderr };
 }
 
-test.each(SHELLS)('%s hands the command line on to Node as it is', (shell) => {
+test.each(SHELLS)('%s passes the command line to Node unchanged', (shell) => {
   using machine = createMachine(CALLER);
   const applet = shell.endsWith('busybox') ? ['sh'] : [];
   const words = ['exec', '--', 'printf', '%s|', 'a b', '', '$HOME', '-x', '*'];
@@ -43,18 +43,18 @@ test.each(SHELLS)('%s hands the command line on to Node as it is', (shell) => {
   });
 });
 
-test('it is found through a link, and from a directory with an odd name', () => {
+test('the command works through a link and from a directory with an unusual name', () => {
   using machine = createMachine(CALLER);
   const odd = '-a directory; with "signs"';
   mkdirSync(join(machine.root, odd));
   symlinkSync(COMMAND, join(machine.root, odd, 'ags'));
-  // By path: a shell would need the slash, exec does not.
+  // exec runs it by name, without the slash that a shell would need.
   const found = call(machine, ['perl', '-e', 'exec { $ARGV[0] } @ARGV', '--', `${odd}/ags`, 'help'], {}, machine.root);
   expect({ status: found.status, stderr: found.stderr }).toEqual({ status: 0, stderr: '' });
   expect(found.stdout).toContain('ags exec');
 });
 
-test('without Node it says so', () => {
+test('without Node the command says so', () => {
   using machine = createMachine(CALLER);
   expect(call(machine, [COMMAND, '--version'], { PATH: '/nonexistent' })).toEqual({
     status: 127,
@@ -63,11 +63,11 @@ test('without Node it says so', () => {
   });
 });
 
-test('NODE_EXTRA_CA_CERTS does not slow ags down, and goes where the user sends it', () => {
+test('NODE_EXTRA_CA_CERTS does not slow ags down and is passed on only on request', () => {
   using machine = createMachine(CALLER);
   const extra = { NODE_EXTRA_CA_CERTS: '/etc/some certificates.pem' };
   const show = ['--', 'sh', '-c', 'env | grep CA_CERTS'];
-  // Node complains about a file of certificates that it reads and that is not there.
+  // Node complains about a missing certificate file if it reads the variable.
   expect(call(machine, [COMMAND, 'exec', ...show], extra)).toEqual({ status: 1, stdout: '', stderr: '' });
   expect(call(machine, [COMMAND, 'exec', '--env', 'NODE_EXTRA_CA_CERTS', ...show], extra)).toEqual({
     status: 0,
@@ -76,17 +76,17 @@ test('NODE_EXTRA_CA_CERTS does not slow ags down, and goes where the user sends 
   });
 });
 
-test('without a home in the environment nothing is written into the project', () => {
+test('without HOME nothing is written into the project', () => {
   using machine = createMachine(CALLER);
   const { HOME: _, ...env } = machine.env;
   execFileSync(COMMAND, ['--version'], { cwd: machine.project, env });
   expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'README.md', 'src']);
 });
 
-// Newer ones keep it themselves.
+// Node 22 and later cache compiled code themselves.
 const ownCode = Number.parseInt(process.versions.node, 10) < 22;
 
-test.runIf(ownCode)('compiled code is taken only from files that nobody else can write', () => {
+test.runIf(ownCode)('the code cache is used only if no other user can write to it', () => {
   using machine = createMachine(CALLER);
   const cache = join(machine.home, '.cache/ags');
   const compiled = (): string[] => readdirSync(cache).filter((name) => /^code-.*\.bin$/.test(name));
@@ -110,7 +110,7 @@ test.runIf(ownCode)('compiled code is taken only from files that nobody else can
   }
 });
 
-test.runIf(ownCode)('compiled code of another build is not taken, though it is as long and as old, and goes', () => {
+test.runIf(ownCode)('the code cache of another build with the same size and time is not used, and is removed', () => {
   using machine = createMachine(CALLER);
   const cache = join(machine.home, '.cache/ags');
   const installed = join(machine.root, 'installed');
@@ -118,7 +118,7 @@ test.runIf(ownCode)('compiled code of another build is not taken, though it is a
     cpSync(new URL(`../../${part}`, import.meta.url), join(installed, part), { recursive: true });
   const file = join(installed, 'dist/bundle/hot.cjs');
   const command = join(installed, 'bin/ags');
-  // Packages of npm all have the same time.
+  // npm gives all packages the same time.
   const age = (): void => utimesSync(file, 499_162_500, 499_162_500);
   age();
   const name = (): string => call(machine, [command, 'exec', '--', 'uname', '-n']).stdout.trim();

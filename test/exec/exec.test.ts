@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { CALLERS, createMachine } from '../harness.ts';
 
-test.each(CALLERS)('as %s: output, errors, input and exit code pass through untouched', async (caller) => {
+test.each(CALLERS)('as %s: output, errors, input and exit code are passed through unchanged', async (caller) => {
   using machine = createMachine(caller, { disk: true });
   const run = await machine.ags(['exec', '--', 'sh', '-c', 'cat; echo problem >&2; exit 7'], {
     input: 'from outside\n',
@@ -13,7 +13,7 @@ test.each(CALLERS)('as %s: output, errors, input and exit code pass through unto
 });
 
 test.each(CALLERS)(
-  'as %s: the repository is at its own path, with uncommitted work, and is never written',
+  'as %s: the repository is at its own path, with uncommitted work, and stays unchanged',
   async (caller) => {
     using machine = createMachine(caller, { disk: true });
     machine.write('src/a.txt', 'edited, not committed\n');

@@ -1,7 +1,7 @@
-// What tests of real machines need: something that may be missing, and something that comes true in its own time.
+// test/exec/given.ts: helpers for tests that depend on features of the real machine.
 import { expect, test } from 'vitest';
 
-/** A test of something this machine may lack: left out with the reason, or failed where everything must be there. */
+/** A test that needs a feature of the machine: skipped with a reason, or failed where every feature is required. */
 export function given(there: boolean, what: string): (name: string, body: () => unknown, timeoutMs?: number) => void {
   return (name, body, timeoutMs) => {
     if (there) test(name, async () => void (await body()), timeoutMs);

@@ -1,4 +1,4 @@
-// test/lib/control.test.ts: a question to a running sandbox, and its answer.
+// test/lib/control.test.ts: requests to a running sandbox's control socket, and their answers.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -19,7 +19,7 @@ afterEach(() => fs.rmSync(dir, { recursive: true, force: true }));
 const echo = async (request: unknown): Promise<unknown> => ({ got: request });
 const CONTROL = new URL('../../dist/lib/process/control.js', import.meta.url).href;
 
-test('a question is answered, one after the other and several at a time', async () => {
+test('requests get answers, in sequence and concurrently', async () => {
   const server = serveControl(dir, echo);
   expect(await callControl(dir, { do: 'rules' }, 2000)).toEqual({ got: { do: 'rules' } });
   const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => callControl(dir, i, 5000)));
@@ -27,7 +27,7 @@ test('a question is answered, one after the other and several at a time', async 
   server.close();
 });
 
-test('only its owner can use it', async () => {
+test('only the owner can use the socket', async () => {
   const server = serveControl(dir, echo);
   await callControl(dir, 1, 2000);
   const { mode } = fs.statSync(join(dir, 'control'));
@@ -35,16 +35,16 @@ test('only its owner can use it', async () => {
   server.close();
 });
 
-test('a path longer than the kernel takes for a socket does no harm', async () => {
+test("a path longer than the kernel's limit for sockets works", async () => {
   const long = join(dir, ...Array.from({ length: 12 }, () => 'directory-with-a-long-name'));
   fs.mkdirSync(long, { recursive: true });
   const server = serveControl(long, echo);
-  expect(await callControl(long, 'far', 2000)).toEqual({ got: 'far' });
+  expect(await callControl(long, 'distant', 2000)).toEqual({ got: 'distant' });
   server.close();
   await expect.poll(() => fs.readdirSync(long)).toEqual([]);
 });
 
-test('without a runner there is no answer, and no waiting', async () => {
+test('without a runner a request fails at once', async () => {
   expect(await callControl(dir, 1, 60_000)).toBe(null);
   expect(await callControl(join(dir, 'missing'), 1, 60_000)).toBe(null);
   const server = serveControl(dir, echo);
@@ -53,37 +53,34 @@ test('without a runner there is no answer, and no waiting', async () => {
   expect(await callControl(dir, 1, 60_000)).toBe(null);
 });
 
-test.each(CALLERS)(
-  'a runner that was killed leaves a dead socket, which the next one replaces (%s)',
-  async (caller) => {
-    const source = `import { serveControl } from ${JSON.stringify(CONTROL)};
+test.each(CALLERS)('the next runner replaces the dead socket of a killed one (%s)', async (caller) => {
+  const source = `import { serveControl } from ${JSON.stringify(CONTROL)};
     serveControl(process.argv[1], async () => new Promise(() => {})); setInterval(() => {}, 1000); console.log('up');`;
-    const identity = caller === 'user' && process.getuid?.() === 0 ? { uid: 42_424, gid: 42_424 } : {};
-    if (identity.uid !== undefined) fs.chownSync(dir, identity.uid, identity.gid);
-    const runner = spawn(process.execPath, ['--input-type=module', '-e', source, dir], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      ...identity,
-    });
-    await once(runner.stdout, 'data');
-    const asked = callControl(dir, 'waiting', 60_000);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    runner.kill('SIGKILL');
-    expect(await asked).toBe(null);
-    expect(fs.existsSync(join(dir, 'control'))).toBe(true);
-    expect(await callControl(dir, 'again', 60_000)).toBe(null);
-    const server = serveControl(dir, echo);
-    expect(await callControl(dir, 'new', 2000)).toEqual({ got: 'new' });
-    server.close();
-  },
-);
+  const identity = caller === 'user' && process.getuid?.() === 0 ? { uid: 42_424, gid: 42_424 } : {};
+  if (identity.uid !== undefined) fs.chownSync(dir, identity.uid, identity.gid);
+  const runner = spawn(process.execPath, ['--input-type=module', '-e', source, dir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...identity,
+  });
+  await once(runner.stdout, 'data');
+  const asked = callControl(dir, 'waiting', 60_000);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  runner.kill('SIGKILL');
+  expect(await asked).toBe(null);
+  expect(fs.existsSync(join(dir, 'control'))).toBe(true);
+  expect(await callControl(dir, 'again', 60_000)).toBe(null);
+  const server = serveControl(dir, echo);
+  expect(await callControl(dir, 'new', 2000)).toEqual({ got: 'new' });
+  server.close();
+});
 
-test('a runner that does not answer in time is an error', async () => {
+test('a runner that misses the deadline is an error', async () => {
   const server = serveControl(dir, () => new Promise(() => undefined));
   await expect(callControl(dir, 1, 100)).rejects.toMatchObject({ code: 'task.busy' });
   server.close();
 });
 
-test('what the runner refuses is refused here, with its hint', async () => {
+test('a refusal of the runner reaches the caller with its hint', async () => {
   const server = serveControl(dir, async (request) => {
     if (request === 'bug') throw new TypeError('of undefined');
     throw new AgsError('usage.invalid', 'No such thing.', { hint: 'Look: ags net rules' });
@@ -97,7 +94,7 @@ test('what the runner refuses is refused here, with its hint', async () => {
   server.close();
 });
 
-test('a request that is no JSON, too long or never ends does not reach the handler, nor stop the others', async () => {
+test('a request that is not JSON, too long or endless does not reach the handler or block others', async () => {
   const seen: unknown[] = [];
   const server = serveControl(dir, async (request) => seen.push(request));
   const send = async (...pieces: string[]): Promise<string> => {
@@ -121,7 +118,7 @@ test('a request that is no JSON, too long or never ends does not reach the handl
   server.close();
 });
 
-test('a listening socket, or a caller that never asks, does not keep the process alive', () => {
+test('a listening socket or a silent client does not keep the process alive', () => {
   const source = `import { serveControl } from ${JSON.stringify(CONTROL)}; import { connect } from 'node:net';
     serveControl(process.argv[1], async () => 1);
     const silent = connect(process.argv[1] + '/control'); silent.on('connect', () => silent.unref());`;
@@ -132,7 +129,7 @@ test('a listening socket, or a caller that never asks, does not keep the process
   expect([done.status, done.signal, done.stderr]).toEqual([0, null, '']);
 });
 
-test('a closed server leaves no socket and no descriptor behind', async () => {
+test('a closed server leaves no socket and no descriptor', async () => {
   const before = fs.readdirSync('/proc/self/fd').length;
   for (let i = 0; i < 20; i++) {
     const server = serveControl(dir, echo);
@@ -144,7 +141,7 @@ test('a closed server leaves no socket and no descriptor behind', async () => {
     .toEqual([[], true]);
 });
 
-test('a directory that is removed while it is served does no harm', async () => {
+test('removing a served directory is harmless', async () => {
   const task = join(dir, 'task');
   fs.mkdirSync(task);
   const server = serveControl(task, echo);

@@ -1,4 +1,4 @@
-// What a stranger prints never keeps this process from anything else.
+// test/lib/read-at-ease.test.ts: output of a sandbox never blocks the event loop.
 import { PassThrough, Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { readAtEase } from '../../src/lib/stream/read-at-ease.ts';
@@ -7,7 +7,7 @@ const busy = (ms: number): void => {
   for (const end = performance.now() + ms; performance.now() < end;);
 };
 
-test('timers come while thousands of lines are read that arrived at once', async () => {
+test('timers fire while thousands of buffered lines are read', async () => {
   let ticks = 0;
   const timer = setInterval(() => ticks++, 5);
   let pieces = 0;
@@ -24,7 +24,7 @@ test('timers come while thousands of lines are read that arrived at once', async
   expect(ticks).toBeGreaterThan(20);
 });
 
-test('every byte comes, in order, whole and in pieces', async () => {
+test('every byte arrives in order, whole and in pieces', async () => {
   const chunks = ['one\ntwo\n', 'x\n'.repeat(300), 'no end', '', ' of it'].map((text) => Buffer.from(text));
   const [whole, pieces]: [Buffer[], Buffer[]] = [[], []];
   await readAtEase(
@@ -36,10 +36,10 @@ test('every byte comes, in order, whole and in pieces', async () => {
   expect([Buffer.concat(whole).toString(), Buffer.concat(pieces).toString()]).toEqual([all, all]);
 });
 
-test('a stream that is closed early is over', async () => {
+test('a stream that is closed early ends', async () => {
   const stream = new PassThrough();
   const seen: string[] = [];
-  stream.write('so far\n');
+  stream.write('begun\n');
   const read = readAtEase(
     stream,
     () => undefined,
@@ -49,5 +49,5 @@ test('a stream that is closed early is over', async () => {
     },
   );
   await expect(read).resolves.toBeUndefined();
-  expect(seen).toEqual(['so far\n']);
+  expect(seen).toEqual(['begun\n']);
 });

@@ -1,4 +1,4 @@
-// What an agent prints must not steer the terminal or hide from the reader (attacks A113, A121 to A123).
+// test/lib/sanitize.test.ts: agent output must not control the terminal or hide from the reader (attacks A113, A121 to A123).
 import { describe, expect, test } from 'vitest';
 import { createSanitizer, invisibleIn, visible } from '../../src/lib/sanitize.ts';
 
@@ -42,18 +42,18 @@ describe('a stream of output', () => {
     expect(all([...input].flatMap((char) => char.split('')))).toBe(expected);
   });
 
-  test('colours pass only when asked for', () => {
+  test('colours pass only on request', () => {
     const input = `${ESC}[1;38;2;255;0;0mred${ESC}[0m ${ESC}[31:2m`;
     expect(all([input])).toBe('\\x1b[1;38;2;255;0;0mred\\x1b[0m \\x1b[31:2m');
     expect(all([input], { keepColour: true })).toBe(`${input}${ESC}[0m`);
   });
 
-  test('a colour that was left on is switched off at the end', () => {
+  test('an unfinished colour is reset at the end', () => {
     expect(all([`${ESC}[31mred`], { keepColour: true })).toBe(`${ESC}[31mred${ESC}[0m`);
     expect(all([`${ESC}[31mred${ESC}[m`], { keepColour: true })).toBe(`${ESC}[31mred${ESC}[m`);
   });
 
-  test('only a well-formed colour is a colour', () => {
+  test('only a well-formed colour passes', () => {
     for (const fake of [
       `${ESC}[?25m`,
       `${ESC}[>4;2m`,
@@ -66,7 +66,7 @@ describe('a stream of output', () => {
     }
   });
 
-  test('a sequence cut in two is still seen', () => {
+  test('a split sequence is recognized', () => {
     const sanitizer = createSanitizer({ keepColour: true });
     expect([
       sanitizer.push(`a${ESC}`),
@@ -77,20 +77,20 @@ describe('a stream of output', () => {
     ]).toEqual(['a', '', `${ESC}[31mb`, '\\x1b]', `${ESC}[0m`]);
   });
 
-  test('a long line is cut, says so, and the next line is whole', () => {
+  test('a long line is cut with a notice, and the next line is complete', () => {
     expect(all(['123456789\nnext\n'], { maxLine: 4 })).toBe('1234…[5 more characters cut]\nnext\n');
     expect(all(['1234\n12345'], { maxLine: 4 })).toBe('1234\n1234…[1 more characters cut]');
     expect(all(['123\u{1f600}'], { maxLine: 4 })).toBe('123…[2 more characters cut]');
     expect(all([`12\u0007`], { maxLine: 4 })).toBe('12…[1 more characters cut]');
   });
 
-  test('a colour does not leak out of a line that was cut', () => {
+  test('a colour does not leak out of a cut line', () => {
     expect(all([`${ESC}[31m123456${ESC}[0m\nnext`], { maxLine: 8, keepColour: true })).toBe(
       `${ESC}[31m123${ESC}[0m…[7 more characters cut]\nnext`,
     );
   });
 
-  test('ten megabytes without a newline take neither memory nor time', () => {
+  test('ten megabytes without a newline use little memory and time', () => {
     for (const piece of ['x', ESC, `${ESC}[1`, '\r', '\u202e', `${ESC}[31m`]) {
       const sanitizer = createSanitizer({ maxLine: 1000, keepColour: true });
       const chunk = piece.repeat(Math.ceil(65_536 / piece.length));
@@ -106,7 +106,7 @@ describe('a stream of output', () => {
     expect(sanitizer.push('1234') + sanitizer.end()).toBe('1234');
   });
 
-  test('whatever comes in, and however it is cut, the same safe text comes out', () => {
+  test('any input, however it is split, gives the same safe text', () => {
     const random = generator(20_260_101);
     for (let round = 0; round < 3000; round++) {
       const options = { maxLine: round % 3 === 0 ? 12 : 4096, keepColour: round % 2 === 0 };
@@ -128,13 +128,13 @@ describe('one line of text', () => {
       expect(visible(text)).toBe(text);
   });
 
-  test('shows line ends, tabs, controls and what cannot be seen', () => {
+  test('shows line ends, tabs, controls and invisible characters', () => {
     expect(
       visible(`a\nb\tc\rd${ESC}]0;x\u0007 \u009b \u202e \u00a0\u3000\u2800 ⚠\ufe0f \u{1f468}\u200d\u{1f469}`),
     ).toBe('a\\nb\\tc\\rd\\x1b]0;x\\x07 \\x9b <U+202E> <U+00A0><U+3000><U+2800> ⚠<U+FE0F> \u{1f468}<U+200D>\u{1f469}');
   });
 
-  test('holds no control or invisible character, whatever comes in', () => {
+  test('contains no control or invisible character, for any input', () => {
     const random = generator(7);
     for (let round = 0; round < 3000; round++) {
       expect(visible(randomText(random, 60))).not.toMatch(UNSEEN);

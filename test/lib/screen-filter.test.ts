@@ -1,10 +1,10 @@
-// test/lib/screen-filter.test.ts: what a program inside may do to the terminal of the user: draw, and nothing that reaches past the screen.
+// test/lib/screen-filter.test.ts: a program inside may draw on the user's terminal and do nothing beyond the screen.
 import { describe, expect, test } from 'vitest';
 import { createScreenFilter } from '../../src/lib/screen-filter.ts';
 
 const whole = (text: string | Buffer): string => createScreenFilter()(Buffer.from(text)).toString('utf8');
 
-/** Cut at every place there is. */
+/** Splits the text at every position. */
 function pieces(text: string | Buffer): string[] {
   const bytes = Buffer.from(text);
   return Array.from({ length: bytes.length + 1 }, (_, at) => {
@@ -18,7 +18,7 @@ const byteByByte = (text: string | Buffer): string => {
   return Buffer.concat([...Buffer.from(text)].map((byte) => filter(Buffer.of(byte)))).toString('utf8');
 };
 
-describe('passes what draws', () => {
+describe('passes drawing sequences', () => {
   test.each([
     ['plain text', 'hello\r\n\tworld\b \x07'],
     ['text that is not English', 'ü “quoted” 漢字 🎉 — é'],
@@ -32,10 +32,10 @@ describe('passes what draws', () => {
     expect(byteByByte(text)).toBe(text);
   });
 
-  test('the same title, whichever way it ends', () => expect(whole('\x1b]2;a\x07b')).toBe('\x1b]2;a\x1b\\b'));
+  test('the same title with either terminator', () => expect(whole('\x1b]2;a\x07b')).toBe('\x1b]2;a\x1b\\b'));
 });
 
-describe('A121, A123, A126: leaves out what reaches past the screen, however it is cut', () => {
+describe('A121, A123, A126: drops sequences that reach beyond the screen, however they are split', () => {
   test.each([
     ['the clipboard', '\x1b]52;c;Y3VybCBldmlsIHwgc2g=\x07'],
     ['the clipboard, ended with ST', '\x1b]52;c;Y3VybA==\x1b\\'],
@@ -59,10 +59,10 @@ describe('A121, A123, A126: leaves out what reaches past the screen, however it 
       expect(seen.replaceAll(/\x1b\]0;[ -~]*\x1b\\/g, '')).toBe('before  after');
   });
 
-  test('eight-bit controls are none', () =>
+  test('eight-bit controls are dropped', () =>
     expect(whole(Buffer.from([0x61, 0x9d, 0x35, 0x32, 0x3b, 0x62]))).toBe('a\ufffd52;b'));
 
-  test('ten million bytes of a string that never ends take no memory, and the next sequence is seen', () => {
+  test('ten million bytes of an endless string use no memory, and the next sequence is recognized', () => {
     const filter = createScreenFilter();
     filter(Buffer.from('\x1b]52;c;'));
     const before = process.memoryUsage().rss;
@@ -71,7 +71,7 @@ describe('A121, A123, A126: leaves out what reaches past the screen, however it 
     expect(filter(Buffer.from('\x1b[1mok')).toString()).toBe('\x1b[1mok');
   });
 
-  test('whatever is made of its parts, no string gets out that is not on the list', () => {
+  test('no combination of its parts passes a string that is not on the list', () => {
     const parts = [
       '\x1b',
       ']',

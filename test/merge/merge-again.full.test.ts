@@ -1,4 +1,4 @@
-// test/merge/merge-again.full.test.ts: an agent that goes on after a merge. What the branch has of it is not brought, asked about or taken away again.
+// test/merge/merge-again.full.test.ts: an agent continues after a merge. Merged work is not merged, questioned or undone again.
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 
@@ -31,23 +31,20 @@ async function merge(...args: string[]): Promise<void> {
 
 const onMain = (): string[] => ['a', 'b', 'c'].map((file) => machine.git('show', `main:${file}.txt`).trim());
 
-test.each([[[]], [['--keep-commits']]])(
-  'what it changes again after a merge can be merged again %j',
-  async (how: string[]) => {
-    await merge(...how);
-    machine.write('c.txt', 'mine\n');
-    machine.git('commit', '-qam', 'Mine');
-    await goOn('write: a.txt two');
-    await merge(...how);
-    expect({ files: onMain(), state: machine.run(NAME).state }).toEqual({
-      files: ['two', 'one', 'mine'],
-      state: 'merged',
-    });
-    expect(machine.git('status', '--porcelain')).toBe('');
-  },
-);
+test.each([[[]], [['--keep-commits']]])('changes after a merge can be merged again %j', async (how: string[]) => {
+  await merge(...how);
+  machine.write('c.txt', 'mine\n');
+  machine.git('commit', '-qam', 'Mine');
+  await goOn('write: a.txt two');
+  await merge(...how);
+  expect({ files: onMain(), state: machine.run(NAME).state }).toEqual({
+    files: ['two', 'one', 'mine'],
+    state: 'merged',
+  });
+  expect(machine.git('status', '--porcelain')).toBe('');
+});
 
-test('what the user changed since is still a conflict, and nothing is merged', async () => {
+test('a change of the user since the merge is still a conflict, and nothing is merged', async () => {
   await merge();
   machine.write('a.txt', 'mine\n');
   machine.git('commit', '-qam', 'Mine');
@@ -57,7 +54,7 @@ test('what the user changed since is still a conflict, and nothing is merged', a
   expect(merged.stderr).toContain('a.txt');
 });
 
-test('what the user took back by hand since does not come again by itself', async () => {
+test('changes that the user reverted do not come back', async () => {
   await merge();
   machine.write('b.txt', 'old b\n');
   machine.git('commit', '-qam', 'Not that one');
@@ -66,7 +63,7 @@ test('what the user took back by hand since does not come again by itself', asyn
   expect(onMain()).toEqual(['two', 'old b', 'old c']);
 });
 
-test('of work that was taken in parts, each part comes once, and none goes with the next', async () => {
+test('partial merges bring each part once, and none with the next', async () => {
   await merge('a.txt');
   await goOn('write: a.txt two // write: c.txt two');
   await merge('c.txt');
@@ -81,7 +78,7 @@ test('of work that was taken in parts, each part comes once, and none goes with 
 test.each([
   ['that was undone', async () => void (await machine.ags(['undo', NAME]))],
   ['that is no longer part of the branch', () => machine.git('reset', '-q', '--hard', 'HEAD~1')],
-])('after a merge %s everything is brought', async (_what, takeBack) => {
+])('after a merge %s everything is merged again', async (_what, takeBack) => {
   await merge();
   await takeBack();
   expect(onMain()).toEqual(['old a', 'old b', 'old c']);
@@ -90,7 +87,7 @@ test.each([
   expect(onMain()).toEqual(['two', 'one', 'old c']);
 });
 
-test('a run that begins anew takes nothing away that the one before it brought', async () => {
+test('a restarted run does not undo merged work of the run before', async () => {
   await goOn('write: c.txt two');
   await merge();
   const restarted = await machine.ags(['restart', NAME], { timeoutMs: 60_000 });
@@ -100,7 +97,7 @@ test('a run that begins anew takes nothing away that the one before it brought',
   expect(onMain()).toEqual(['one', 'one', 'two']);
 });
 
-test('what a task of the same name was merged for before, and was removed, counts for nothing', async () => {
+test('merges of a removed task with the same name do not count', async () => {
   await merge();
   expect((await machine.ags(['rm', '--yes', NAME])).code).toBe(0);
   machine.write('a.txt', 'newer\n');

@@ -1,4 +1,4 @@
-// test/merge/merge.test.ts: from the branch of an agent to the user's own, and back.
+// test/merge/merge.test.ts: merges an agent's branch into the user's, and undoes it.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ const IN_THE_WAY: readonly (readonly [string, (machine: Machine) => unknown])[] 
 ];
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('merge, look at it, undo it: the checked-out files follow, and files that run code wait to be named', async () => {
+  test('after merge and undo the checked-out files follow, and risky files wait to be named', async () => {
     using machine = createMachine(caller, { files });
     machine.git('config', 'user.name', 'Dev');
     machine.git('config', 'user.email', 'dev@example.test');
@@ -85,7 +85,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('rev-parse', task.branch).trim()).toBe(task.commit);
   });
 
-  test('the branch has moved on: both sides are merged; an undo with commits on top takes only the merge away', async () => {
+  test('a merge onto a moved branch keeps both sides, and undoing it keeps later commits', async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);
     machine.write('a.txt', text({ 2: 'USER' }));
@@ -119,7 +119,7 @@ describe.each(USUAL)('as %s', (caller) => {
     clean(machine);
   });
 
-  test('whatever is in the way, nothing moves and nothing is lost', async () => {
+  test('an obstacle stops the merge, and nothing moves or is lost', async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);
     machine.git('branch', 'other', task.base);
@@ -146,13 +146,13 @@ describe.each(USUAL)('as %s', (caller) => {
       machine.git('reset', '-q', '--hard');
     }
     machine.write('a.txt', 'mine\n');
-    // Elsewhere it can go.
+    // Another target has no obstacle.
     expect((await machine.ags(['merge', task.id, '--into', 'other'])).code).toBe(0);
     expect(machine.git('diff', '--name-only', 'main', 'other')).toBe('a.txt\ndir/c.txt\nnew/n.txt\n');
     expect([tip(machine), machine.read('a.txt')]).toEqual([task.base, 'mine\n']);
   }, 180_000);
 
-  test('other uncommitted work stays as it is', async () => {
+  test('unrelated uncommitted work stays unchanged', async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);
     machine.write('b.txt', 'staged\n');
@@ -166,7 +166,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('status', '--porcelain')).toBe('MM b.txt\n?? untracked.txt\n');
   });
 
-  test('commits are kept when asked for: forward where nothing else happened, a merge where something did', async () => {
+  test('--keep-commits fast-forwards, or merges if the branch has moved', async () => {
     using machine = createMachine(caller, { files });
     const script = `git config user.name A; git config user.email a@b; echo 1 > one; git add one; git commit -qm one; echo 2 > two`;
     const task = await agentTask(machine, script);
@@ -187,7 +187,7 @@ describe.each(USUAL)('as %s', (caller) => {
     clean(machine);
   });
 
-  test('a branch that is checked out in a linked worktree is updated there', async () => {
+  test('a branch checked out in a linked worktree is updated there', async () => {
     using machine = createMachine(caller, { files });
     const tree = join(machine.home, 'code/tree');
     machine.git('worktree', 'add', '-q', '-b', 'topic', tree);
@@ -202,7 +202,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readFileSync(join(tree, 'a.txt'), 'utf8')).toBe('mine');
   });
 
-  test('apply puts the files into the work tree, uncommitted, all or nothing', async () => {
+  test('apply writes the files into the work tree, uncommitted, all or none', async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);
     machine.write('a.txt', text({ 11: 'USER' }));
@@ -224,13 +224,13 @@ describe.each(USUAL)('as %s', (caller) => {
       'package.json',
     ]);
     machine.git('checkout', '-q', 'a.txt');
-    // What is in the work tree already as it is to be is not in the way.
+    // A file that already has the new content is no obstacle.
     machine.write('a.txt', text({ 11: 'AGENT' }));
     expect((await machine.ags(['merge', task.id])).code).toBe(0);
     expect(machine.git('status', '--porcelain')).toBe(' M package.json\n');
   });
 
-  test('a review of an agent task: what the user changed in the same way is no change, and the task stays', async () => {
+  test("a review of an agent's task skips changes that the user made too, and keeps the task", async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);
     machine.write('new/n.txt', 'n\n');
@@ -249,7 +249,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([machine.tasks(), stateOf(task)]).toEqual([[task.id], 'merged']);
   });
 
-  test('two at once: one after the other, and both are there', async () => {
+  test('concurrent merges run in sequence, and both are on the branch', async () => {
     using machine = createMachine(caller, { files });
     const one = await agentTask(machine, 'echo 1 > one', { name: 'one' });
     const two = await agentTask(machine, 'echo 2 > two', { name: 'two' });
@@ -263,7 +263,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
 });
 
-test.runIf(IS_ROOT)("a merge by root in somebody else's repository leaves nothing of root's", async () => {
+test.runIf(IS_ROOT)("a merge by root in another user's repository leaves no file of root", async () => {
   using machine = createMachine('root', { files });
   giveTo(join(machine.home, 'code'), 42_424);
   writeFileSync(join(machine.home, '.gitconfig'), '[safe]\n\tdirectory = *\n');

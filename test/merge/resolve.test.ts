@@ -1,4 +1,4 @@
-// test/merge/resolve.test.ts: a conflict becomes a task of its own: both sides in one tree with marks, on the branch as it is now.
+// test/merge/resolve.test.ts: a conflict becomes a new task with both sides marked in one tree, on the current branch.
 // needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
@@ -21,7 +21,7 @@ describe.each(USUAL)('as %s', (caller) => {
   });
   afterAll(() => machine[Symbol.dispose]());
 
-  test('an agent gets both sides in one, and its result merges onto the branch without a conflict', async () => {
+  test('an agent gets both sides, and its result merges without a conflict', async () => {
     const refused = await machine.ags(['merge', 'change', '--yes']);
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain('ags resolve change');
@@ -30,7 +30,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^resolve-change-against-main/) });
     const name = made.stdout.trim();
     await machine.until(name, ['ready']);
-    // Neither the branch nor the first task moved.
+    // The branch and the first task stay.
     expect(machine.git('rev-parse', 'main', 'ags/change')).toBe(before);
     expect(machine.git('status', '--porcelain')).toBe('');
     expect(machine.git('show', `ags/${name}.0:a.txt`)).toContain('<<<<<<<');
@@ -59,7 +59,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('branch', '--list', `ags/${name}*`)).toBe('');
   });
 
-  test('without a conflict, or for a command, it says what to do instead', async () => {
+  test('without a conflict, or for a command, the error says what to do instead', async () => {
     await machine.runDemo('clean', 'write: other.txt x');
     const clean = await machine.ags(['resolve', 'clean']);
     expect(clean).toMatchObject({ code: 2, stderr: expect.stringContaining('clean has no conflict with main') });

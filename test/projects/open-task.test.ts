@@ -1,4 +1,4 @@
-// test/projects/open-task.test.ts: `ags open`: what an agent did, in an editor: with an editor that writes down how it was started.
+// test/projects/open-task.test.ts: `ags open` with an editor that records how it was started.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -7,12 +7,12 @@ import { describe, expect, test } from 'vitest';
 import { runAgent } from '../agent-run/agent-task.ts';
 import { createMachine, giveTo, type Machine, USUAL } from '../harness.ts';
 
-interface Desk extends Disposable {
+interface OpenedTask extends Disposable {
   readonly machine: Machine;
   readonly branch: string;
   readonly directory: string;
   open(...args: string[]): ReturnType<Machine['ags']>;
-  /** How the editor was started. */
+  /** The arguments of the editor. */
   started(): Promise<string[]>;
 }
 
@@ -26,7 +26,11 @@ echo '*.md filter=evil' > .gitattributes
 ln -s /etc/passwd link
 `;
 
-async function createDesk(caller: 'root' | 'user', script: string, files?: Record<string, string>): Promise<Desk> {
+async function createTask(
+  caller: 'root' | 'user',
+  script: string,
+  files?: Record<string, string>,
+): Promise<OpenedTask> {
   const machine = createMachine(caller, files === undefined ? {} : { files });
   const task = await runAgent(machine, script, { name: 'work' });
   const brought = await task.bringOut();
@@ -56,12 +60,12 @@ async function createDesk(caller: 'root' | 'user', script: string, files?: Recor
 }
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('a task is opened from its branch, in a directory of its own, and nothing makes the editor trust it', async () => {
-    using desk = await createDesk(caller, SCRIPT);
-    const { machine, directory } = desk;
-    const result = await desk.open('--ide', 'code');
+  test('a task opens from its branch in its own directory, and nothing makes the editor trust it', async () => {
+    using task = await createTask(caller, SCRIPT);
+    const { machine, directory } = task;
+    const result = await task.open('--ide', 'code');
     expect([result.code, result.stdout]).toEqual([0, `${directory}\n`]);
-    expect(await desk.started()).toEqual([machine.home, '--new-window', directory]);
+    expect(await task.started()).toEqual([machine.home, '--new-window', directory]);
     expect(result.stderr).toContain('When it asks whether you trust the authors, say no');
     expect(result.stderr).toMatch(/can run code on this machine: .*\.vscode\/tasks\.json/);
     expect(readFileSync(join(directory, 'README.md'), 'utf8')).toBe('# project\nchanged\n');
@@ -72,9 +76,9 @@ describe.each(USUAL)('as %s', (caller) => {
         env: { ...machine.env },
         ...(process.getuid?.() === 0 ? { uid: machine.uid, gid: machine.uid } : {}),
       }).trim();
-    expect(git('rev-parse', '--abbrev-ref', 'HEAD')).toBe(desk.branch);
-    expect(git('rev-parse', 'HEAD')).toBe(machine.git('rev-parse', desk.branch).trim());
-    // What an editor would act on outside of any container is not the agent's.
+    expect(git('rev-parse', '--abbrev-ref', 'HEAD')).toBe(task.branch);
+    expect(git('rev-parse', 'HEAD')).toBe(machine.git('rev-parse', task.branch).trim());
+    // Files that an editor acts on outside a container are not the agent's.
     for (const path of ['.devcontainer', '.devcontainer.json']) {
       expect([path, existsSync(join(directory, path))]).toEqual([path, false]);
       expect(result.stderr).toContain(`${path} was left out: it was changed by the agent`);
@@ -83,7 +87,6 @@ describe.each(USUAL)('as %s', (caller) => {
       'D .devcontainer.json',
       ' D .devcontainer/devcontainer.json',
     ]);
-    // The user's own files are as they were.
     expect(machine.git('status', '--porcelain')).toBe('');
     expect(machine.read('README.md')).toBe('# project\n');
   });
@@ -92,43 +95,43 @@ describe.each(USUAL)('as %s', (caller) => {
 test.each([
   ['{"dockerComposeFile":"../docker-compose.yml","service":"app"}'],
   ['{"image":"x","initializeCommand":"sh docker/init.sh"}'],
-])("a dev container of the user's own that leads to files of the agent's is not there: %s", async (text) => {
-  using desk = await createDesk('user', 'echo "services: { app: { privileged: true } }" > docker-compose.yml', {
+])("a user's dev container that refers to an agent's files is left out: %s", async (text) => {
+  using task = await createTask('user', 'echo "services: { app: { privileged: true } }" > docker-compose.yml', {
     'docker-compose.yml': 'services: {}\n',
     '.devcontainer/devcontainer.json': `${text}\n`,
   });
-  const { code, stderr } = await desk.open('--print');
+  const { code, stderr } = await task.open('--print');
   expect([code, stderr]).toEqual([
     0,
     expect.stringContaining(".devcontainer was left out: it refers to files that are the agent's"),
   ]);
   expect([
-    existsSync(join(desk.directory, '.devcontainer')),
-    existsSync(join(desk.directory, 'docker-compose.yml')),
+    existsSync(join(task.directory, '.devcontainer')),
+    existsSync(join(task.directory, 'docker-compose.yml')),
   ]).toEqual([false, true]);
 });
 
-test('it is opened as it is when it is there already, anew, in a dev container of ours, and thrown away', async () => {
-  using desk = await createDesk('user', 'echo changed >> README.md', {
+test('a task reopens unchanged, fresh or in a dev container of ags, and its directory can be removed', async () => {
+  using task = await createTask('user', 'echo changed >> README.md', {
     'README.md': '# project\n',
     '.devcontainer/devcontainer.json': '{"image":"the-users-own"}\n',
     '.devcontainer/docker-compose.yaml': 'volumes: ["..:/workspaces/x", "../.git:/workspaces/x/.git:ro"]\n',
   });
-  const { directory } = desk;
+  const { directory } = task;
   const has = (path: string): boolean => existsSync(join(directory, path));
   const container = (): string => readFileSync(join(directory, '.devcontainer/devcontainer.json'), 'utf8');
-  await desk.open('--print');
-  // The same as on the user's own branch.
+  await task.open('--print');
+  // The same as on the user's branch.
   expect(container()).toContain('the-users-own');
   writeFileSync(join(directory, 'mine.txt'), 'mine');
-  expect([(await desk.open('--print')).code, has('mine.txt')]).toEqual([0, true]);
-  expect([(await desk.open('--print', '--fresh')).code, has('mine.txt')]).toEqual([0, false]);
+  expect([(await task.open('--print')).code, has('mine.txt')]).toEqual([0, true]);
+  expect([(await task.open('--print', '--fresh')).code, has('mine.txt')]).toEqual([0, false]);
 
   writeFileSync(join(directory, '.devcontainer.json'), '{"initializeCommand":"touch /tmp/owned"}');
-  const opened = await desk.open('--ide', 'code', '--devcontainer');
+  const opened = await task.open('--ide', 'code', '--devcontainer');
   expect(opened.code).toBe(0);
   const inside = `/workspaces/${directory.split('/').at(-1) ?? ''}`;
-  expect((await desk.started()).slice(1)).toEqual([
+  expect((await task.started()).slice(1)).toEqual([
     '--new-window',
     '--folder-uri',
     `vscode-remote://dev-container+${Buffer.from(directory).toString('hex')}${inside}`,
@@ -136,12 +139,12 @@ test('it is opened as it is when it is there already, anew, in a dev container o
   expect(container()).toContain(`"workspaceFolder": "${inside}"`);
   expect([has('.devcontainer.json'), has('.devcontainer/docker-compose.yaml')]).toEqual([false, true]);
 
-  const idea = await desk.machine.ags(['open', 'work', '--ide', 'idea']);
+  const idea = await task.machine.ags(['open', 'work', '--ide', 'idea']);
   expect([idea.code, idea.stderr.includes(`The command would be: idea ${directory}`)]).toEqual([9, true]);
-  const unknown = await desk.open('--ide', 'ed');
+  const unknown = await task.open('--ide', 'ed');
   expect([unknown.code, unknown.stderr.includes('ags knows no editor "ed"')]).toEqual([2, true]);
-  expect([(await desk.open('--remove')).code, existsSync(directory)]).toEqual([0, false]);
-  await desk.open('--print');
-  const removed = await desk.machine.ags(['rm', '--yes', 'work']);
+  expect([(await task.open('--remove')).code, existsSync(directory)]).toEqual([0, false]);
+  await task.open('--print');
+  const removed = await task.machine.ags(['rm', '--yes', 'work']);
   expect([removed.stderr, has('README.md')]).toEqual([`ags: Its opened directory was kept: ${directory}\n`, true]);
 });

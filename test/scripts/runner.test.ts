@@ -1,4 +1,4 @@
-// test/scripts/runner.test.ts: which files a test command runs, what they need, and what is said about those that are not run.
+// test/scripts/runner.test.ts: which test files a command runs, their needs, and the report about skipped ones.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,31 +11,31 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const FILES = allTestFiles().map(describeFile);
 const of = (file: string): (typeof FILES)[number] | undefined => FILES.find((one) => one.file === file);
 
-test('a file belongs to the tier that its name says', () => {
+test("a file's name gives its tier", () => {
   expect(['a.test.ts', 'b/a.full.test.ts', 'a.proof.test.ts'].map(tierOf)).toEqual(['core', 'full', 'proof']);
 });
 
-test('needs and uses are read from lines of their own; an unknown name is an error', () => {
+test('needs and uses are read from their own lines, and an unknown name is an error', () => {
   const text = '// x.ts: for docker\n// needs: docker, curl\n// uses: openssl\nimport x;\n// needs curl too\n';
   expect([declared(text, 'needs'), declared(text, 'uses')]).toEqual([['docker', 'curl'], ['openssl']]);
   expect(() => declared('// needs: dokcer', 'needs')).toThrow('scripts/needs.mjs does not know dokcer');
 });
 
-test('what an imported helper needs counts as needed, and the caller matters where it is asked for', () => {
+test('needs of an imported helper count, and the caller matters only to files that use it', () => {
   expect(of('test/web/walk.test.ts')).toMatchObject({ tier: 'core', needs: ['chromium', 'sandbox'], callers: false });
   expect(of('test/conformance/docker.full.test.ts')?.uses).toContain('docker');
   expect(of('test/conformance/native.test.ts')).toMatchObject({ needs: ['sandbox'], callers: true });
   expect(of('test/review/lanes.test.ts')).toMatchObject({ needs: [], uses: [], callers: false });
 });
 
-test('npm test needs nothing that it may not install, but for one journey in the page', () => {
+test('npm test needs only what it may install, except for one browser test', () => {
   const core = FILES.filter(({ tier }) => tier === 'core');
   const more = core.filter(({ needs }) => needs.some((name) => name !== 'sandbox' && name !== 'low-ports'));
   expect(more.map(({ file }) => file)).toEqual(['test/web/walk.test.ts']);
 });
 
-/** Servers and engines are only started by files of other tiers, which say so: here they are looked for by their names. */
-test('no file of npm test names an engine, a server or a browser that it does not declare', () => {
+/** Finds undeclared servers and engines of core tests by name. */
+test('no core test uses an engine, a server or a browser that it does not declare', () => {
   const known = /'(?:\/usr\/bin\/)?(?:chromium|dockerd|redis-server|mariadbd|nats-server|memcached|sshd|javac|tmux)'/;
   const named = FILES.filter(
     ({ file, tier, needs, uses }) =>
@@ -44,7 +44,7 @@ test('no file of npm test names an engine, a server or a browser that it does no
   expect(named.map(({ file }) => file).filter((file) => file !== 'test/scripts/runner.test.ts')).toEqual([]);
 });
 
-test('words that fit a file choose files of any tier; the rest goes to vitest', () => {
+test("words in a file's path select files of any tier; the rest goes to vitest", () => {
   const files = ['test/a.test.ts', 'test/b/c.full.test.ts'];
   expect(splitArgs(['./test/b', '-t', 'some name'], files)).toEqual({
     named: ['test/b'],
@@ -52,7 +52,7 @@ test('words that fit a file choose files of any tier; the rest goes to vitest', 
   });
 });
 
-test('npm run test:all adds what npm test leaves out of the core', () => {
+test('npm run test:all adds what npm test skips in the core', () => {
   const one = (file: string, more = {}): Parameters<typeof selectFiles>[0][number] => ({
     file,
     tier: tierOf(file),
@@ -77,7 +77,7 @@ test('npm run test:all adds what npm test leaves out of the core', () => {
   expect(run('core', true, ['b.full', 'c.'])).toEqual(['b.full.test.ts', 'c.proof.test.ts']);
 });
 
-test('one line for each reason, with the command that tries it', () => {
+test('each reason for a skip has one line with the command that runs the tests', () => {
   expect(
     skipLines(
       [{ file: 'test/web/walk.test.ts', missing: ['chromium'] }],
@@ -92,7 +92,7 @@ test('one line for each reason, with the command that tries it', () => {
   ]);
 });
 
-test('counts of several runs are one line', () => {
+test('counts of several runs are added in one line', () => {
   const counts = addCounts([
     { passed: 3, failed: 0, skipped: 1 },
     { passed: 4, failed: 1, skipped: 0 },
@@ -100,7 +100,7 @@ test('counts of several runs are one line', () => {
   expect(countsLine(counts)).toBe('7 passed, 1 failed, 1 skipped');
 });
 
-test('the reason why no sandbox starts is one sentence, with the fix of doctor and what can be done instead', () => {
+test("the reason why no sandbox starts is one sentence with doctor's fix and an alternative", () => {
   const doctor = JSON.stringify({
     checks: [
       { status: 'ok', message: 'Linux' },

@@ -1,4 +1,4 @@
-// test/store/event-pages.test.ts: parts of a log by number, whatever its lines are like, and what has come since the last look.
+// test/store/event-pages.test.ts: pages of a log by event number for any line lengths, and new events since the last look.
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const place = mkdtempSync(join(tmpdir(), 'ags-pages-'));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-test('every page has what was asked for, in logs with lines of all sizes', () => {
+test('every page has the requested events, for lines of all sizes', () => {
   const file = join(place, 'sizes.jsonl');
   using log = openEvents(file, 'task', () => new Date(0));
   for (let i = 1; i <= 3000; i++)
@@ -26,11 +26,11 @@ test('every page has what was asked for, in logs with lines of all sizes', () =>
     );
   expect(readEventPage(file, { limit: 5 }).events.map(({ seq }) => seq)).toEqual(upTo(2996, 3000));
   expect(readEventPage(join(place, 'none'), { limit: 5 })).toEqual({ events: [], first: 0, last: 0 });
-  // About so many bytes, but always one.
+  // About that many bytes, but at least one event.
   expect(readEventPage(file, { after: 499, limit: 1000, maxBytes: 1 }).events).toHaveLength(1);
 });
 
-test('a tail hands every event on once, waits for the end of a line, and notices another log in its place', () => {
+test('a tail reports each event once, waits for unfinished lines, and notices a replaced log', () => {
   const file = join(place, 'tail.jsonl');
   const seen: (number | string)[] = [];
   const tail = createEventTail(file, 2 ** 20, {
@@ -53,7 +53,7 @@ test('a tail hands every event on once, waits for the end of a line, and notices
   expect(seen).toEqual([1, 2, 3, 'replaced', 1]);
 });
 
-test('of a long log that was there before, the first look hands on its end and what matters, and later looks everything', () => {
+test('the first look at a long log reports its end and the important events, and later looks report everything', () => {
   const file = join(place, 'long.jsonl');
   using log = openEvents(file, 'task', () => new Date(0));
   for (let i = 1; i <= 1000; i++)
@@ -74,7 +74,7 @@ test('of a long log that was there before, the first look hands on its end and w
   expect(end).toEqual(upTo(end[0] ?? 0, 1000));
   expect(end.length).toBeGreaterThan(50);
   expect(end.length).toBeLessThan(100);
-  // A line that is longer than the piece is the end all the same.
+  // A line longer than the buffer still counts as the end.
   for (let i = 1; i <= 3; i++) log.append({ type: 'agent.said', text: 'y'.repeat(100_000) });
   tail.readOn();
   expect(seen.slice(-4)).toEqual([1000, 1001, 1002, 1003]);

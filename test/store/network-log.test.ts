@@ -1,4 +1,4 @@
-// test/store/network-log.test.ts: what was decided stays readable, whole, and cannot be forged from inside.
+// test/store/network-log.test.ts: logged decisions stay readable and complete, and a sandbox cannot forge them.
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ function write(decisions: readonly Decision[]): void {
 const THREE = ['a.test', 'b.test', 'c.test'].map((host) => decision({ host }));
 
 describe('writing', () => {
-  test('a log comes into being with its first line, for nobody else to read', () => {
+  test('the first line creates the log, readable by its owner only', () => {
     const log = openNetworkLog(file, RUN);
     log.flush();
     expect(fs.readdirSync(dir)).toEqual([]);
@@ -60,7 +60,7 @@ describe('writing', () => {
     expect(readNetworkLog(file)).toEqual({ run: RUN, decisions: [decision()], lost: 0, brokenAt: null });
   });
 
-  test('lines are collected and written shortly after, without waiting for the end', async () => {
+  test('lines are batched and written shortly after, not only at the end', async () => {
     const log = openNetworkLog(file, RUN);
     for (const one of THREE) log.append(one);
     await expect.poll(() => readNetworkLog(file).decisions, { interval: 10, timeout: 2000 }).toEqual(THREE);
@@ -69,7 +69,7 @@ describe('writing', () => {
     log.close();
   });
 
-  test('a waiting line does not keep the process alive, and a closed log has it', () => {
+  test('a pending line does not keep the process alive, and a closed log contains it', () => {
     const run = (end: string): number => {
       const source = `import { openNetworkLog } from ${JSON.stringify(new URL('../../dist/store/network-log.js', import.meta.url).href)};
         const log = openNetworkLog(${JSON.stringify(file)}, ${JSON.stringify(RUN)});
@@ -84,7 +84,7 @@ describe('writing', () => {
     expect([run(''), run('log.close();')]).toEqual([0, 1]);
   });
 
-  test('a log that cannot be written says why, ends nothing, and catches up', () => {
+  test('an unwritable log reports why, stops nothing, and catches up', () => {
     fs.writeFileSync(join(dir, 'network'), 'in the way');
     const log = openNetworkLog(file, RUN);
     log.append(decision({ host: 'a.test' }));
@@ -97,7 +97,7 @@ describe('writing', () => {
     expect(readNetworkLog(file).decisions.map(({ host }) => host)).toEqual(['a.test', 'b.test']);
   });
 
-  test('a run that never stops trying fills neither the disk nor the memory, and what was left out is counted', () => {
+  test('endless attempts fill neither disk nor memory, and dropped lines are counted', () => {
     const log = openNetworkLog(file, RUN);
     const big = decision({ reason: 'x'.repeat(1_000_000) });
     for (let i = 0; i < 100; i++) {
@@ -114,7 +114,7 @@ describe('writing', () => {
     ]);
   });
 
-  test('a second run never writes into the log of the first', () => {
+  test('a second run does not write into the log of the first', () => {
     write(THREE);
     const log = openNetworkLog(file, RUN);
     log.append(decision());
@@ -122,10 +122,10 @@ describe('writing', () => {
     expect([log.trouble(), readNetworkLog(file).decisions]).toEqual(['EEXIST', THREE]);
   });
 
-  test('to note a decision takes a few microseconds', () => {
+  test('recording a decision takes a few microseconds', () => {
     const log = openNetworkLog(file, RUN);
     const one = decision();
-    // The best of several rounds: a busy machine says nothing about the code.
+    // The best of several rounds, because the machine may be busy.
     const rounds = Array.from({ length: 8 }, () => {
       const started = process.hrtime.bigint();
       for (let i = 0; i < 500; i++) log.append(one);
@@ -149,7 +149,7 @@ describe('reading', () => {
     ['added', (all) => [...all.slice(0, 2), all[1] ?? '', ...all.slice(2)], 3],
     ['overwritten', (all) => [all[0] ?? '', 'garbage', ...all.slice(2)], 2],
     ['emptied', (all) => [all[0] ?? '', '', ...all.slice(2)], 2],
-  ])('a line that was %s afterwards shows, and is not believed', (_, tamper, brokenAt) => {
+  ])('a line that was %s afterwards is detected and ignored', (_, tamper, brokenAt) => {
     write(THREE);
     fs.writeFileSync(file, `${tamper(lines()).join('\n')}\n`);
     const record = readNetworkLog(file);
@@ -157,7 +157,7 @@ describe('reading', () => {
     expect(record.decisions.filter(({ host }, i) => host !== THREE[i]?.host)).toEqual([]);
   });
 
-  test('a last line that was cut short, at any byte, is no damage', () => {
+  test('a last line cut at any byte is not damage', () => {
     write(THREE);
     const whole = fs.readFileSync(file);
     const end = whole.lastIndexOf('\n', whole.length - 2) + 1;
@@ -169,7 +169,7 @@ describe('reading', () => {
     expect(readNetworkLog(file).decisions).toEqual(THREE);
   });
 
-  test('nothing that an agent sends can make a second line', () => {
+  test('no data from an agent can create a second line', () => {
     const evil = [
       'a.test"}\n{"seq":9,"prev":"","host":"forged.test"}',
       '\r\n\u2028\u2029\u0085\u0000\u001b[2J\u202e',
@@ -190,17 +190,17 @@ describe('reading', () => {
     expect(/[\u0000-\u0009\u000b-\u001f]/.test(fs.readFileSync(file, 'utf8'))).toBe(false);
   });
 
-  test('a decision cannot pass itself off as the line of the run or of a loss, or choose its number', () => {
+  test('a decision cannot imitate the line of a run or of a loss, or choose its number', () => {
     write([{ ...decision(), type: 'run', seq: 77, prev: 'x', task: 'other' } as Decision, decision()]);
     const { run, decisions, brokenAt } = readNetworkLog(file);
     expect([run, decisions.length, brokenAt]).toEqual([RUN, 2, null]);
   });
 
-  test('no file is no decision', () => {
+  test('a missing file has no decisions', () => {
     expect(readNetworkLog(file)).toEqual({ run: null, decisions: [], lost: 0, brokenAt: null });
   });
 
-  test('a log can be followed from before it exists until it is enough', async () => {
+  test('a log can be followed from before it exists until the reader stops', async () => {
     const seen: string[] = [];
     const stop = new AbortController();
     const followed = followNetworkLog(file, ({ host }) => seen.push(host), stop.signal);
@@ -218,7 +218,7 @@ describe('reading', () => {
   });
 });
 
-test('following ends at damage, and says where', async () => {
+test('following ends at damage and names the line', async () => {
   write(THREE);
   fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('a.test', 'x.test'));
   const seen: string[] = [];
@@ -227,7 +227,7 @@ test('following ends at damage, and says where', async () => {
 });
 
 describe('files', () => {
-  test('are listed with the latest first, and nothing else is taken for one', () => {
+  test('are listed newest first, without other files', () => {
     fs.mkdirSync(join(dir, 'network'));
     for (const name of [
       'a-b2-5.jsonl',
@@ -244,7 +244,7 @@ describe('files', () => {
     ]);
   });
 
-  test('are old after thirty days, or when two hundred are newer', () => {
+  test('count as old after thirty days, or when two hundred are newer', () => {
     fs.mkdirSync(join(dir, 'network'));
     const now = 100 * 86_400_000;
     for (let i = 0; i < 205; i++) fs.writeFileSync(networkLogFile(dir, 't', now - i), '');

@@ -1,4 +1,4 @@
-// test/store/store.test.ts: what is written down: the event log, task files, locks, and trees that are hard to remove.
+// test/store/store.test.ts: the event log, task files, locks, and trees that are hard to remove.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ test.each([
   ['changed', (lines: string[]) => lines.map((line) => line.replace('review.taken', 'review.faked'))],
   ['removed', (lines: string[]) => [lines[0] ?? '', lines[2] ?? '']],
   ['swapped', (lines: string[]) => [lines[0] ?? '', lines[2] ?? '', lines[1] ?? '']],
-])('an event that was %s afterwards shows', (_, tamper) => {
+])('an event that was %s afterwards is detected', (_, tamper) => {
   using dir = scratch();
   const log = join(dir.path, 'events.jsonl');
   for (const type of ['review.dropped', 'review.taken', 'review.dropped'] as const)
@@ -46,7 +46,7 @@ test.each([
   expect(readEvents(log).brokenAt).not.toBe(null);
 });
 
-test('a line cut short by a power cut does not stop the log', () => {
+test('a line cut by a power failure does not stop the log', () => {
   using dir = scratch();
   const log = join(dir.path, 'events.jsonl');
   appendEvent(log, { task: 't', at }, { type: 'review.dropped', paths: [] });
@@ -56,7 +56,7 @@ test('a line cut short by a power cut does not stop the log', () => {
   expect(readEvents(log).events.at(-1)?.seq).toBe(2);
 });
 
-test('a file is replaced whole, and a failed write leaves the old one', () => {
+test('a file is replaced completely, and a failed write keeps the old one', () => {
   using dir = scratch();
   const file = join(dir.path, 'task.json');
   replaceFile(file, 'old');
@@ -65,7 +65,7 @@ test('a file is replaced whole, and a failed write leaves the old one', () => {
   expect(readFileSync(file, 'utf8')).toBe('new');
 });
 
-test('a lock has one holder, and a dead holder has none', async () => {
+test('a lock has one owner, and a dead process owns none', async () => {
   using dir = scratch();
   const path = join(dir.path, 'lock');
   const first = tryLock(path);
@@ -79,9 +79,9 @@ test('a lock has one holder, and a dead holder has none', async () => {
   expect(second).not.toBe(null);
 });
 
-test('of many who find a dead holder at the same moment, one takes the lock over', async () => {
+test('when many processes find a dead owner at once, one takes the lock over', async () => {
   using dir = scratch();
-  // Each round has its own lock and its own moment; nobody gives a lock back.
+  // Each round has its own lock and start time; no process releases a lock.
   const program = `const { tryLock } = await import(process.argv[1]);
     for (let round = 0, at = Number(process.argv[3]); round < 30; round++, at += 20) {
       while (Date.now() < at);
@@ -108,7 +108,7 @@ test('of many who find a dead holder at the same moment, one takes the lock over
       return out.split('\n').filter((line) => /^\d+$/.test(line));
     }),
   );
-  // Until the last has looked, every holder lives.
+  // Every owner lives until the last process has looked.
   for (const child of children) child.stdin.end();
   expect(
     winners
@@ -118,19 +118,19 @@ test('of many who find a dead holder at the same moment, one takes the lock over
   ).toEqual(Array.from({ length: 30 }, (_, round) => round));
 });
 
-test('a pid that was given to another process is not taken for the old one', () => {
+test('a reused pid does not count as the old process', () => {
   expect(isAlive(ownIdentity())).toBe(true);
   expect(isAlive({ pid: process.pid, startTicks: 'another boot:1' })).toBe(false);
   expect(isAlive({ pid: process.pid, startTicks: '' })).toBe(false);
 });
 
-test('a tree is removed whatever was done to it', async () => {
+test('a tree is removed, whatever an agent did to it', async () => {
   using dir = scratch();
   const root = join(dir.path, 'task');
   mkdirSync(join(root, 'closed/inner'), { recursive: true });
   writeFileSync(join(root, 'closed/inner/file'), '');
   const deep = 'd'.repeat(200);
-  // Deeper than any path can name: made step by step, as an agent would.
+  // Deeper than any path can name, made step by step.
   const shell = `i=0; while [ $i -lt 40 ]; do mkdir ${deep} && cd ${deep} || exit 1; i=$((i+1)); done`;
   await new Promise<void>((resolve) =>
     spawn('sh', ['-c', `${shell}; chmod 000 ${root}/closed/inner ${root}/closed`], { cwd: root }).on('close', () =>
@@ -141,7 +141,7 @@ test('a tree is removed whatever was done to it', async () => {
   expect(existsSync(root)).toBe(false);
 });
 
-test('a run moves only along the table', () => {
+test('a run changes state only as the table allows', () => {
   expect(advance('running', 'ready')).toBe('ready');
   expect(() => advance('discarded', 'ready')).toThrow('illegal move of a run: from discarded to ready');
 });

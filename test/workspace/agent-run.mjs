@@ -1,5 +1,5 @@
-// test/workspace/agent-run.mjs: a task of an agent without the agent: layers, run and sandbox as the runner makes them, from the built
-// code, so that it can be started as any user. In: one JSON value as an argument. Out: one JSON line for each thing that happens.
+// test/workspace/agent-run.mjs: sets up an agent's task as the runner does, from built code and without the agent, so that any user can run
+// it. In: one JSON argument. Out: one JSON line per step.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { makeHostContext } from '../../dist/cli/make-context.js';
 import { createAgentRun, describeAgentRun } from '../../dist/workspace/agent-workspace.js';
@@ -80,7 +80,7 @@ try {
     };
     const [stdout, stderr, code] = await Promise.all([text(sandbox.stdout), text(sandbox.stderr), sandbox.done]);
     say({ ran: { code, stdout, stderr } });
-    // Something happens outside between two commands.
+    // The test acts between two commands.
     if (again) await new Promise((resolve) => process.stdin.once('data', resolve));
   }
 } catch (error) {

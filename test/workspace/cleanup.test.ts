@@ -1,4 +1,4 @@
-// test/workspace/cleanup.test.ts: `ags cleanup` removes layers that nobody needs, and no others.
+// test/workspace/cleanup.test.ts: `ags cleanup` removes unneeded layers, and no others.
 // needs: sandbox
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { layersDirOf, runTask } from './task.ts';
 const DAY_S = 86_400;
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('those not used for 14 days that no task stands on go, with all that their makers left', async () => {
+  test('layers unused for 14 days that no task needs are removed, with all leftovers of their creation', async () => {
     using machine = createMachine(caller, {
       files: {
         'ags.yaml': 'setup:\n  run: [echo made > made]\n  inputs: [lock.txt]\n',
@@ -36,7 +36,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect({ left: layers(dir), others: others(dir) }).toEqual({ left: all, others: [] });
 
     age(dir, all, 15);
-    // The second is named by a task, and the first is what it stands on; what the third added is nobody's.
+    // A task uses the second layer, which is based on the first; the third layer is unused.
     const dry = await machine.ags(['cleanup', '--dry-run']);
     expect(dry.stdout).toContain('snapshot that no task uses');
     expect(layers(dir)).toEqual(all);
@@ -54,7 +54,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(again).toMatchObject({ error: null, ran: [{ code: 0, stdout: '2\nmade\n', stderr: '' }] });
   });
 
-  test('with --all they need not be old, but one that was handed out within the hour stays', async () => {
+  test('--all removes newer layers, too, except those used within the hour', async () => {
     using machine = createMachine(caller);
     await runTask(machine, { task: 'one' });
     forget(machine, 'one');
@@ -66,7 +66,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(layers(dir)).toHaveLength(0);
   });
 
-  test('when a snapshot is made, old ones go by themselves', async () => {
+  test('creating a snapshot removes old ones', async () => {
     using machine = createMachine(caller);
     await runTask(machine, { task: 'one' });
     forget(machine, 'one');

@@ -1,5 +1,5 @@
-// test/workspace/delta.full.test.ts: a snapshot made from another one shows exactly what a fresh checkout would, whatever changed between
-// them; and one that is cut off at any moment, or made by two at once, is whole or not there.
+// test/workspace/delta.full.test.ts: an incremental snapshot equals a fresh checkout after any change, and an interrupted or concurrent one is
+// complete or absent.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -25,9 +25,9 @@ import { createMachine, USUAL } from '../harness.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
 describe('the files of a snapshot', () => {
-  // Every kind of entry, one for another: the names are few, so that most steps replace something.
+  // Few names and every kind of entry, so that most steps replace something.
   test.each([1, 2, 3, 4, 5, 6])(
-    'are those of a fresh checkout, by chance %i',
+    'equal a fresh checkout after random changes (seed %i)',
     async (seed) => {
       using at = await createProject();
       const pick = chance(seed);
@@ -42,7 +42,7 @@ describe('the files of a snapshot', () => {
     240_000,
   );
 
-  test('the chain stays short, and a whole one is not made again for it', async () => {
+  test('use a short chain of layers, without rewriting the whole snapshot for it', async () => {
     using at = await createProject();
     for (let i = 0; i < 40; i++) writeFileSync(join(at.root, `f${i}`), `${i}\n`);
     const lengths: number[] = [];
@@ -56,7 +56,7 @@ describe('the files of a snapshot', () => {
     expect(steps.filter((text) => text.endsWith('all files'))).toHaveLength(1);
   }, 120_000);
 
-  test('are written again as a whole where attributes say that they are stored in another way', async () => {
+  test('are rewritten completely when attributes change their stored form', async () => {
     using at = await createProject();
     at.commit(() => writeFileSync(join(at.root, 'a.txt'), 'one\ntwo\n'));
     await ensureSnapshot(at.input());
@@ -65,7 +65,7 @@ describe('the files of a snapshot', () => {
     expect(readFileSync(join(snapshot.files[0] ?? '', 'a.txt'), 'utf8')).toBe('one\r\ntwo\r\n');
   });
 
-  test('come without any filter, hook or setting of the repository having run', async () => {
+  test('are written without running any filter, hook or setting of the repository', async () => {
     using at = await createProject();
     const ran = join(at.root, '../ran');
     at.git('config', 'filter.evil.smudge', `touch ${ran}; cat`);
@@ -111,12 +111,12 @@ describe.each(USUAL)('as %s', (caller) => {
   const CHECK =
     'find . -path ./.git -prune -o -type f -print | wc -l; git status --short; git diff HEAD --stat | tail -1';
 
-  test('killed at any moment, what is there is whole, and the next task gets everything', async () => {
+  test('a snapshot killed at any moment is complete or absent, and the next task gets all files', async () => {
     using machine = createMachine(caller, { files, disk: true });
     await runTask(machine, { task: 'warm' });
     const pick = chance(7);
     for (let round = 0; round < 6; round++) {
-      // A fresh start for every other round: a whole snapshot takes longer than a delta.
+      // Every other round starts without layers: a whole snapshot takes longer than a delta.
       if (round % 2 === 0) rmSync(layersDirOf(machine), { recursive: true });
       machine.write(`d1/new${round}.txt`, 'new\n');
       machine.git('add', '-A');
@@ -135,7 +135,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(join(layersDirOf(machine), dir)).filter((name) => name.startsWith('.'))).toEqual([]);
   }, 240_000);
 
-  test('two at once: one makes it, the other waits and uses it', async () => {
+  test('of two tasks that need the same snapshot, one makes it and the other waits', async () => {
     using machine = createMachine(caller, { files, disk: true });
     await runTask(machine, { task: 'warm' });
     rmSync(layersDirOf(machine), { recursive: true });
@@ -157,7 +157,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** A random number below `n`, the same ones for the same seed. */
+/** Returns reproducible random numbers below `n`. */
 function chance(seed: number): (n: number) => number {
   let state = seed * 2_654_435_761;
   return (n) => {
@@ -209,7 +209,7 @@ function mutate(root: string, pick: (n: number) => number, everything: boolean):
   }
 }
 
-/** One line for each thing: its type, whether it can be run, and what it holds. */
+/** One line per entry: its type, executable bit and content. */
 function listing(directory: LowerDirectory, at = ''): string[] {
   return directory
     .list(100_000)

@@ -1,4 +1,4 @@
-// test/workspace/encoding.test.ts: which code of the C library reads a file while a snapshot is written is nothing that an agent chooses.
+// test/workspace/encoding.test.ts: an agent cannot choose the encoding, and so the C library code, that reads a file for a snapshot.
 // needs: sandbox
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { createAgentMachine } from '../agent-run/place.ts';
 const TELL = 'run: od -An -c two.txt | head -1 > seen.txt';
 
 test.each(USUAL)(
-  'an encoding counts if the user has it on a branch, and not if an agent wrote it (as %s)',
+  'an encoding of the branch of the user applies, and one from an agent does not (as %s)',
   async (caller) => {
     using machine = createAgentMachine(caller);
     await machine.runDemo('evil', 'write: .gitattributes two.txt working-tree-encoding=UTF-16LE // write: two.txt hi');

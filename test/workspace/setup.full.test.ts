@@ -1,4 +1,4 @@
-// test/workspace/setup.full.test.ts: the commands of `setup:` run once in a sandbox, and every later task starts with what they made.
+// test/workspace/setup.full.test.ts: `setup:` commands run once in a sandbox, and later tasks start with their results.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { type Caller, createMachine, type Machine, USUAL } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
-// Everything that such commands do, in one: new files beside and below tracked ones, links, odd kinds, and what must not stay.
+// A script with every effect of setup: new files beside and below tracked ones, links, special files, and files that must not stay.
 const INSTALL = [
   'mkdir -p node_modules/dep src/generated',
   'echo "dep $(cat lock.txt)" > node_modules/dep/index.js',
@@ -38,7 +38,7 @@ const LOOK =
   'cat node_modules/dep/index.js src/dep/index.js src/a.txt README.md; ls; git status --short; ls -A ~ | grep -c cache';
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('what they add is there for all, what they change or delete of the commit is not', async () => {
+  test('files added by setup are in every task, and its changes to committed files are not', async () => {
     using machine = project(caller);
     const one = await runTask(machine, { task: 'one', commands: [LOOK, 'cat node_modules/stamp'] });
     expect(one).toMatchObject({ error: null, stderr: '' });
@@ -64,19 +64,22 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(three.ran[0]?.stdout).toBe(`${one.ran[1]?.stdout}dep 1\n`);
   });
 
-  test.each(['overlay', 'copy'])('what they add is none of the work of an agent, over %s', async (workspace) => {
-    using machine = createAgentMachine(caller, {
-      'ags.yaml': 'setup: ["mkdir -p gen/deep && echo made > gen/deep/kept.txt && echo made > gen/edited.txt"]\n',
-      'a.txt': 'a\n',
-    });
-    const goal = 'write: own.txt 1 // write: gen/edited.txt more of it // write: gen/own.txt 2';
-    const run = await machine.runDemo('work', goal, ['--workspace', workspace]);
-    expect(run).toMatchObject({ state: 'ready', workspace });
-    const { stdout } = await machine.ags(['diff', 'work', '--name-only']);
-    expect(stdout.trim().split('\n').toSorted()).toEqual(['gen/edited.txt', 'gen/own.txt', 'own.txt']);
-  });
+  test.each(['overlay', 'copy'])(
+    'files added by setup are not part of the work of an agent, over %s',
+    async (workspace) => {
+      using machine = createAgentMachine(caller, {
+        'ags.yaml': 'setup: ["mkdir -p gen/deep && echo made > gen/deep/kept.txt && echo made > gen/edited.txt"]\n',
+        'a.txt': 'a\n',
+      });
+      const goal = 'write: own.txt 1 // write: gen/edited.txt more of it // write: gen/own.txt 2';
+      const run = await machine.runDemo('work', goal, ['--workspace', workspace]);
+      expect(run).toMatchObject({ state: 'ready', workspace });
+      const { stdout } = await machine.ags(['diff', 'work', '--name-only']);
+      expect(stdout.trim().split('\n').toSorted()).toEqual(['gen/edited.txt', 'gen/own.txt', 'own.txt']);
+    },
+  );
 
-  test('they run again when a file that decides changes, and not when another does', async () => {
+  test('setup runs again when one of its input files changes, and not for other files', async () => {
     using machine = project(caller);
     await runTask(machine, { task: 'one' });
     machine.write('src/a.txt', 'b\n');
@@ -89,7 +92,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const again = await runTask(machine, { task: 'three', commands: ['cat node_modules/dep/index.js'] });
     expect(again.steps.map(({ kind }) => kind)).toEqual(['snapshot', 'setup']);
     expect(again.ran).toEqual([{ code: 0, stdout: 'dep 2\n', stderr: '' }]);
-    // A commit that has something itself where the layer would lie.
+    // This commit has its own file at a path of the layer.
     machine.write('src/generated/g.txt', 'tracked\n');
     machine.git('add', '-A');
     machine.git('commit', '-qm', 'generated');
@@ -100,7 +103,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(tracked.ran).toEqual([{ code: 0, stdout: 'tracked\ndep 2\n', stderr: '' }]);
   });
 
-  test('a command that fails is named with its code and last lines, nothing is kept, and the next start tries again', async () => {
+  test('a failing command is named with its code and last lines, nothing is kept, and the next start tries again', async () => {
     using machine = project(caller, ['echo fine', String.raw`echo one; printf "two\033[31m\n"; exit 7`, 'echo never']);
     const said = await runTask(machine, { task: 'fails' });
     expect(said.output).toEqual(['fine', 'one', 'two\u001b[31m']);
@@ -111,7 +114,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(again.output).toEqual(['fine', 'one', 'two\u001b[31m']);
   });
 
-  test('a command that takes too long is ended', async () => {
+  test('a command that exceeds its time is ended', async () => {
     using machine = project(caller, ['echo started; sleep 600'], '  timeout: 2s\n');
     const said = await runTask(machine, { task: 'slow' });
     expect(said.error).toMatchObject({
@@ -121,8 +124,8 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(layersOf(machine)).toEqual(['base']);
   });
 
-  test('two at once: one runs them, the other waits and uses what they made', async () => {
-    // The setup that both want takes until both have begun, on a busy machine too; the one before it does not.
+  test('of two tasks that need the same setup, one runs it and the other waits', async () => {
+    // The shared setup takes long enough for both tasks to start on a busy machine; the one before it does not.
     using machine = project(caller, ['[ "$(cat lock.txt)" = 1 ] || sleep 10; date +%s%N > made']);
     await runTask(machine, { task: 'ready', commit: machine.git('rev-parse', 'HEAD').trim(), commands: [] });
     machine.write('lock.txt', '2\n');
@@ -135,7 +138,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(texts.filter((text) => text.startsWith('Waiting '))).toHaveLength(1);
   });
 
-  test('a runner that is killed while they run leaves nothing that counts, and nothing running', async () => {
+  test('a runner killed during setup leaves no usable layer and no process', async () => {
     const sleeping = `sleep 6031.${process.pid}`;
     using machine = project(caller, [`echo "pid $$"; echo half > half; ${sleeping}`]);
     const child = startTask(machine, { task: 'killed' });
@@ -158,7 +161,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(place()).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
-  test('no secret is given to them, not even its placeholder', async () => {
+  test('setup commands receive no secret and no placeholder', async () => {
     using machine = project(caller, ['env | sort > seen']);
     mkdirSync(join(machine.home, '.config/ags'), { recursive: true });
     writeFileSync(

@@ -1,4 +1,4 @@
-// test/workspace/task.ts: starts agent-run.mjs as the owner of a machine and collects what it says.
+// test/workspace/task.ts: runs agent-run.mjs as the machine's owner and collects its output.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ export interface Wish {
   readonly commit?: string;
   readonly commands?: readonly string[];
   readonly workspace?: 'copy' | 'overlay';
-  /** After each command the task waits until this has returned. */
+  /** The task waits after each command until this returns. */
   readonly between?: (ran: number) => void;
 }
 

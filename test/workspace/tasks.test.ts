@@ -1,4 +1,4 @@
-// test/workspace/tasks.test.ts: the workspace of an agent stands on layers that do not move, and no sandbox can write to one.
+// test/workspace/tasks.test.ts: an agent's workspace uses layers that never change, and no sandbox can write to them.
 // needs: sandbox
 import { execFileSync } from 'node:child_process';
 import {
@@ -18,7 +18,7 @@ import { CALLERS, createMachine, giveTo, IS_ROOT, type Machine } from '../harnes
 import { layersDirOf, runTask } from './task.ts';
 
 describe.each(CALLERS)('as %s', (caller) => {
-  test('a task does not notice what the user does to the project meanwhile', async () => {
+  test("a task is isolated from the user's later changes to the project", async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: { '.gitignore': 'node_modules/\n', 'a.txt': 'one\n', 'dir/b.txt': 'two\n', 'dir/c.txt': 'three\n' },
@@ -54,7 +54,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(said).toMatchObject({ error: null, stderr: '', ran: [seen, seen, seen, seen] });
   });
 
-  test('the next commit costs what changed, and a task on either sees its own', async () => {
+  test('the next commit adds only the changed files, and each task sees its own commit', async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: { 'a.txt': 'a1\n', 'b/c.txt': 'c\n', 'b/d.txt': 'd\n' },
@@ -78,7 +78,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(back.ready?.layers).toEqual(one.ready?.layers);
   });
 
-  test('git is on the branch of the task, knows the others, and reads no file to know that nothing changed', async () => {
+  test("git is on the task's branch, knows the others, and reports the status without reading unchanged files", async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`d${i % 7}/f${i}.txt`, `file ${i}\n`])),
@@ -89,9 +89,9 @@ describe.each(CALLERS)('as %s', (caller) => {
     machine.write('d1/f1.txt', 'changed\n');
     machine.git('commit', '-qam', 'second');
     const { ready } = await runTask(machine, { task: 'warm' });
-    // Files of the same second as the index are read again, whoever made them.
+    // git rereads files with the time of its index.
     execFileSync('sleep', ['1.1']);
-    // Other bytes of the same size and time: who does not read them does not notice. Of another time: whoever looks does.
+    // Same size and time: git without a read misses the change. Another time: git reads the file and finds it.
     const bottom = ready?.layers.at(-1) ?? '';
     const { atime, mtime } = statSync(join(bottom, 'd2/f2.txt'));
     for (const name of ['d2/f2.txt', 'd3/f3.txt']) writeFileSync(join(bottom, name), 'FILE X\n');
@@ -117,7 +117,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.git('for-each-ref', '--format=%(refname)')).not.toContain('heads/ags/');
   });
 
-  test('attack: a sandbox cannot write to a layer, not even to what it has copied up, moved or deleted', async () => {
+  test('attack: a sandbox cannot write to a layer, even to files it copied up, moved or deleted', async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: { 'a.txt': 'a\n', 'b/c.txt': 'c\n', 'b/run.sh': '#!/bin/sh\n' },
@@ -130,7 +130,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const script = [
       'echo x >> a.txt; chmod 777 b/c.txt b .; mv b/c.txt b/moved; rm b/run.sh; ln -f a.txt b/hard; truncate -s 0 a.txt',
       'mkdir new; mknod new/whiteout c 0 0 2>&1 | grep -c "not permitted"; touch -d 2001-01-01 a.txt .',
-      // By any other way to the same directory.
+      // Tries every other path to the same directory.
       'for p in /proc/self/mountinfo; do cut -d" " -f4,5,10- $p | grep -o "[^ ,:=]*layers[^ ,:]*"; done',
       `ls -d ${machine.stateDir}/layers 2>&1 | grep -o "No such file.*"`,
       'for fd in /proc/self/fd/*; do case $(readlink $fd) in *layers*) echo "open: $fd";; esac; done; mount -o remount,rw . 2>/dev/null && echo remounted; true',
@@ -140,7 +140,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(print(machine)).toEqual(before);
   });
 
-  test('attack: what an agent puts in the way of a mount in its home leads nowhere on the next turn', async () => {
+  test('attack: a link that an agent plants at a mount point in its home leads nowhere in the next turn', async () => {
     using machine = createMachine(caller, { disk: true });
     mkdirSync(join(machine.home, '.local/bin'), { recursive: true });
     mkdirSync(join(machine.root, 'victim'));
@@ -157,7 +157,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('what the user asked to hide does not exist, although git tracks it', async () => {
+  test('hidden files do not exist inside, even if git tracks them', async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: {
@@ -178,7 +178,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('where no overlay can be had, the layers are copied one over the other', async () => {
+  test('without an overlay the layers are copied over each other', async () => {
     using machine = createMachine(caller, {
       disk: true,
       files: { 'a.txt': 'a\n', 'b/c.txt': 'c\n', 'd/e/f.txt': 'f\n', 'g.txt': 'g\n', 'ags.yaml': 'hide: [g.txt]\n' },
@@ -202,7 +202,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     });
   });
 
-  test('a layer that is another directory by then is not mounted', async () => {
+  test('a layer that was replaced meanwhile is not mounted', async () => {
     using machine = createMachine(caller, { disk: true });
     const { ready } = await runTask(machine, { task: 'good' });
     const [layer = ''] = ready?.layers ?? [];
@@ -220,7 +220,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(said.error).toMatchObject({ code: 'backend.failed', message: expect.stringContaining('exit 96') });
   });
 
-  test('a commit whose objects are not all here is refused with a reason, and nothing half-made is used', async () => {
+  test('a commit with missing objects is refused with a reason, and no incomplete layer is used', async () => {
     using machine = createMachine(caller, { disk: true, files: { 'a.txt': 'a\n', 'b.txt': 'b\n' } });
     const oid = machine.git('rev-parse', 'HEAD:b.txt').trim();
     rmSync(join(machine.project, '.git/objects', oid.slice(0, 2), oid.slice(2)));
@@ -231,7 +231,7 @@ describe.each(CALLERS)('as %s', (caller) => {
   });
 });
 
-test.runIf(IS_ROOT)('root in somebody else’s project: every layer has its own owner', async () => {
+test.runIf(IS_ROOT)('in another user’s project, each layer made by root keeps its own owner', async () => {
   using machine = createMachine('root', {
     disk: true,
     files: { 'ags.yaml': 'setup: { run: ["mkdir d/new; echo s > d/new/s"] }\n', 'd/a.txt': 'a\n' },
@@ -249,7 +249,7 @@ test.runIf(IS_ROOT)('root in somebody else’s project: every layer has its own 
   expect(said).toMatchObject({ error: null, ran: [{ code: 0, stdout: `${owned} M d/a.txt\nfirst\n`, stderr: '' }] });
 });
 
-/** As the user, without a look at anything else: machine.write gives the whole machine to its owner again. */
+/** Writes as the user without touching other files; machine.write changes the owner of the whole machine. */
 function write(machine: Machine, path: string, content: string): void {
   writeFileSync(join(machine.project, path), content);
   if (process.getuid?.() === 0) chownSync(join(machine.project, path), machine.uid, machine.uid);

@@ -1,5 +1,5 @@
-// test/merge/checks/attacks.full.test.ts: what an agent could hope for from checks that run over its files: to be kept where others stand on it, to
-// find something of the user's, to get out.
+// test/merge/checks/attacks.full.test.ts: checks run over an agent's files without spreading them to other tasks, reading the user's secrets or
+// escaping.
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ function userConfig(machine: Machine, text: string): void {
 const setupLayers = (machine: Machine): string[] => layers(machine).filter((name) => name.startsWith('setup-'));
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('setup commands over what an agent wrote are run for the checks alone: no later task finds a trace', async () => {
+  test("setup over an agent's files is for the checks only: no later task sees its results", async () => {
     using machine = project(caller, `${SETUP}checks: ['cat deps/made deps/poison']\n`, FILES);
     const task = await agentTask(machine, `echo 2 > lock.txt; printf '%s' '${POISON}' > tool.sh`);
     const done = await machine.ags(['check', task.id, '--risky', 'tool.sh']);
@@ -35,14 +35,14 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([file.setup, setupLayers(machine), unfinished(machine)]).toEqual(['private', [], []]);
     const later = await runTask(machine, { task: 'later', commands: ['cat deps/made; ls deps'] });
     expect(later).toMatchObject({ error: null, ran: [{ code: 0, stdout: '1\nmade\n' }] });
-    // A commit with the very same lockfile, written by the user: its setup is run over the user's own files.
+    // The user commits the same lockfile: setup runs again, over the user's files.
     machine.write('lock.txt', '2\n');
     machine.git('commit', '-qam', 'lock');
     const same = await runTask(machine, { task: 'same', commands: ['cat deps/made; ls deps'] });
     expect(same).toMatchObject({ error: null, ran: [{ code: 0, stdout: '2\nmade\n' }] });
   });
 
-  test('what is shared is made of the files of the branch, also when checks are the first who need it', async () => {
+  test("shared layers are made from the branch's files, even if checks need them first", async () => {
     using machine = project(caller, `${SETUP}checks: ['ls deps; cat tool.sh; git status --short']\n`, FILES);
     const task = await agentTask(machine, `printf '%s' '${POISON}' > tool.sh`);
     const done = await machine.ags(['check', task.id, '--risky', 'tool.sh']);
@@ -54,7 +54,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(later).toMatchObject({ steps: [], error: null, ran: [{ code: 0, stdout: 'made\n' }] });
   });
 
-  test('files of the merged tree lie over what setup made, and setup that fails over them is a check that failed', async () => {
+  test('files of the merged tree override those of setup, and a failing setup fails the check', async () => {
     using machine = project(caller, `${SETUP}checks: ['cat deps/made']\n`, {
       ...FILES,
       '.gitignore': '',
@@ -71,7 +71,7 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
   });
 
-  test('nothing of the agent but its files, no secret, no port, and no host that no rule allows', async () => {
+  test("checks get the agent's files, but no secret, no port, and no host without a rule", async () => {
     using machine = project(
       caller,
       `checks: ['env; ls -A ~; ls -A /tmp; git config -l; curl -sS -m 20 https://nowhere.test/ || true']\n`,
@@ -101,7 +101,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(done.stdout).toMatch(/^n\.txt\n\n/);
   });
 
-  test('attributes that an agent wrote choose no encoding and no program on this machine', async () => {
+  test('attributes of an agent choose no encoding and no program on this machine', async () => {
     using machine = project(caller, `checks: ['cat a.txt; cat .gitattributes']\n`);
     machine.git('config', 'filter.x.smudge', `touch ${machine.root}/was-run; cat`);
     const task = await agentTask(
@@ -114,7 +114,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(machine.root)).not.toContain('was-run');
   });
 
-  test('a link in place of a directory leads nobody out, neither while the tree is written nor inside', async () => {
+  test('a link in place of a directory leads nowhere, neither while the tree is written nor inside', async () => {
     using machine = project(caller, `checks: ['ls dir/ || true; readlink dir']\n`);
     const outside = join(machine.home, 'outside');
     mkdirSync(outside);
@@ -128,7 +128,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(outside)).toEqual(['mine']);
   });
 
-  test('what one check leaves running is gone before the next begins, and says nothing about it', async () => {
+  test('background processes of a check end before the next check and do not affect it', async () => {
     using machine = project(
       caller,
       `checks: ['(setsid sh -c "sleep 6031; echo forged") & echo one', 'ps -e -o args= | grep -c "sleep 603[1]" || true']\n`,

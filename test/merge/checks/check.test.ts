@@ -1,4 +1,4 @@
-// test/merge/checks/check.test.ts: `ags check`: the project's own commands, in a clean sandbox, over exactly what a merge would make.
+// test/merge/checks/check.test.ts: `ags check` runs the project's commands in a clean sandbox over exactly the tree of a merge.
 // needs: sandbox
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { USUAL } from '../../harness.ts';
 import { begin, fileOf, processes, project, text, tip, unfinished } from './place.ts';
 
 describe.each(USUAL)('as %s', (caller) => {
-  test('checks see what the branch would be, with newer commits of the user, and nothing of the user changes', async () => {
+  test("checks see the merged branch with the user's newer commits, and change nothing of the user", async () => {
     using machine = project(
       caller,
       `checks:\n  - cat a.txt b.txt new/n.txt; ls; ls dir || true\n  - {name: git, run: 'git status --porcelain; git log --format=%s -2; git branch --show-current; git fsck'}\n`,
@@ -39,13 +39,13 @@ describe.each(USUAL)('as %s', (caller) => {
       layers: [],
     });
     expect(unfinished(machine)).toEqual([]);
-    // The tree that was checked is the one that is merged.
+    // The merge uses exactly the checked tree.
     machine.write('b.txt', 'b\n');
     expect((await machine.ags(['merge', task.id])).code).toBe(0);
     expect(machine.git('rev-parse', 'HEAD^{tree}').trim()).toBe(file.tree);
   });
 
-  test('a check that fails is told with its line and its code, each has a workspace of its own, and all of them run', async () => {
+  test('a failing check reports its line and code, and all checks run, each in its own workspace', async () => {
     using machine = project(
       caller,
       String.raw`checks: ['echo mark > left; echo fine', 'ls left || printf "all is well\n2 errors: \033]0;x\007in a.txt\nbye\n"; exit 3', 'sh -c "kill -9 \$\$"']` +
@@ -78,7 +78,7 @@ describe.each(USUAL)('as %s', (caller) => {
     });
   });
 
-  test('they run on the selection: a part may pass where the whole fails, and only the part counts', async () => {
+  test('checks run on the selection: a part may pass where the whole fails, and counts for that part only', async () => {
     using machine = project(caller, 'checks: ["! grep -r BROKEN --include=*.txt ."]\n');
     const task = await agentTask(machine, 'echo fine > one.txt; echo BROKEN > two.txt');
     expect((await machine.ags(['check', task.id])).code).toBe(6);
@@ -97,12 +97,12 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('rev-parse', 'HEAD^{tree}').trim()).toBe(tree);
   });
 
-  test('merge.check in the configuration: nothing is merged unless they have passed for exactly that', async () => {
+  test('merge.check requires passed checks for exactly the merged tree', async () => {
     using machine = project(caller, 'checks: ["! grep -q BROKEN two.txt"]\nmerge: {check: true}\n');
     const task = await agentTask(machine, 'echo fine > one.txt; echo BROKEN > two.txt');
     expect((await machine.ags(['merge', task.id])).code).toBe(6);
     expect(tip(machine)).toBe(task.base);
-    // Other commands have passed for it, which is not what was asked for.
+    // Other commands passed, but merge.check requires its own.
     expect((await machine.ags(['check', task.id, '--run', 'true'])).code).toBe(0);
     expect((await machine.ags(['merge', task.id])).code).toBe(6);
     expect(tip(machine)).toBe(task.base);
@@ -112,7 +112,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect([again.code, again.stdout]).toEqual([0, '']);
   });
 
-  test('conflicts end with 7; without checks some are suggested from the files of the branch, not from those of the agent', async () => {
+  test("conflicts exit with 7, and suggestions come from the branch's files, not the agent's", async () => {
     using machine = project(caller, '', {
       'package.json': '{"scripts":{"test":"x","lint":"y","build":"z"}}\n',
       Makefile: 'all:\n\ttrue\ntest: all\n\ttrue\n',
@@ -134,7 +134,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(existsSync(join(machine.stateDir, 'tasks', task.id, 'checks.json'))).toBe(false);
   });
 
-  test('all together have one time, and what is left of them is not run', async () => {
+  test('all checks share one time limit, and those after it do not run', async () => {
     using machine = project(
       caller,
       `checks: {run: ['echo begun; sleep 6021.${process.pid}', 'echo second'], timeout: 2s}\n`,
@@ -157,7 +157,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(processes()).not.toContain(`sleep 6021.${process.pid}`);
   });
 
-  test('Ctrl-C ends them and leaves nothing; a second start meanwhile is refused', async () => {
+  test('Ctrl-C ends checks without leftovers, and a second start meanwhile is refused', async () => {
     using machine = project(caller, `checks: ['echo begun; sleep 6022.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     using going = await begin(machine, task.id);
@@ -173,7 +173,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(existsSync(join(machine.stateDir, 'tasks', task.id, 'checks.lock'))).toBe(false);
   });
 
-  test('killed outright nothing is left running, nobody says that they run, and the next command or a cleanup removes the rest', async () => {
+  test('killed checks leave no process and do not count as running, and the next command or cleanup removes the rest', async () => {
     using machine = project(caller, `checks: ['echo begun > half; echo begun; sleep 6023.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     const kill = async (): Promise<void> => {
@@ -196,7 +196,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(existsSync(join(machine.stateDir, 'tasks', task.id, 'checks.lock'))).toBe(false);
   });
 
-  test('a task that is removed ends its checks', async () => {
+  test('removing a task ends its checks', async () => {
     using machine = project(caller, `checks: ['echo begun; sleep 6024.${process.pid}']\n`);
     const task = await agentTask(machine, 'echo n > n.txt');
     using going = await begin(machine, task.id);

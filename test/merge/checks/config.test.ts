@@ -1,4 +1,4 @@
-// test/merge/checks/config.test.ts: how checks are written, and what is said about those that are written wrongly.
+// test/merge/checks/config.test.ts: the forms of `checks:`, and the errors for invalid ones.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createFixture, type Fixture } from '../../config/config-fixture.ts';
 
@@ -6,7 +6,7 @@ let at: Fixture;
 beforeEach(() => void (at = createFixture()));
 afterEach(() => at[Symbol.dispose]());
 
-test('a list, or a list with a time; commands, or names with commands; those of the user come first', async () => {
+test("checks are a list with an optional time, of commands or named commands; the user's come first", async () => {
   at.user('checks: [make lint]\n');
   at.project(
     'checks:\n  run:\n    - npm test\n    - {name: types, run: npx tsc}\n  timeout: 10m\nmerge: {check: true}\n',
@@ -28,7 +28,7 @@ test('a list, or a list with a time; commands, or names with commands; those of 
   ]);
 });
 
-test('nobody has to approve them: they run in a sandbox that gets nothing more for it', async () => {
+test('checks need no approval: they run in a sandbox without additional rights', async () => {
   at.project('checks: [npm test]\nmerge: {check: true}\n');
   expect(await at.asks()).toEqual([]);
 });
@@ -40,7 +40,7 @@ test.each([
   ],
   ['checks: [1]\n', 'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found a list'],
   ['merge: {check: yes}\n', 'ags.yaml:1:16: merge.check: expected true or false, found "yes"'],
-])('%j is refused with its place', async (text, message) => {
+])('%j is refused with its line', async (text, message) => {
   at.project(text);
   expect(await at.problem()).toEqual({ code: 'config.invalid', message });
 });

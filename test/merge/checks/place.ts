@@ -1,4 +1,4 @@
-// test/merge/checks/place.ts: a project with checks, and what they leave.
+// test/merge/checks/place.ts: a project with checks, and their leftovers.
 import { execFileSync, type ChildProcess } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ export function tip(machine: Machine, ref = 'main'): string {
   return machine.git('rev-parse', `refs/heads/${ref}`).trim();
 }
 
-/** What makers of layers have not finished: the place of checks is among it. */
+/** Unfinished work in the layers directory, including that of checks. */
 export function unfinished(machine: Machine): string[] {
   return layers(machine).filter((name) => name.startsWith('.'));
 }
@@ -38,7 +38,7 @@ export function processes(): string {
   return execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
 }
 
-/** Starts checks, and returns once the first has printed "begun". */
+/** Starts checks and returns when the first one has printed "begun". */
 export async function begin(
   machine: Machine,
   id: string,

@@ -1,5 +1,5 @@
-// bench/backends.mjs: how long it takes until a command speaks in a sandbox of each backend, one and many at once, with services and
-// without, beside the engines and bubblewrap by themselves.
+// bench/backends.mjs: the time until the first output of a command in a sandbox of each backend: one and many at once, with services and
+// without, compared with the engines and bubblewrap alone.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,18 +7,18 @@ import { createUser } from '../scripts/podman-user.mjs';
 import { crowd } from './crowd.mjs';
 import { plainBwrap } from './start-up.mjs';
 import { ms, ratio, spread } from './stats.mjs';
-import { makeRepository, run, settle, wait, which } from './world.mjs';
+import { makeRepository, run, settle, wait, which } from './fixture.mjs';
 
 const IMAGE = 'ags-bench-empty:latest';
 const SERVICES = 'services: { db: postgres, cache: redis }\n';
 const ONCE_THEY_ANSWER = 'psql -Atc "select 1" > /dev/null && redis-cli -h cache ping > /dev/null && exec cat';
 
-export async function benchBackends(world, effort) {
+export async function benchBackends(fixture, effort) {
   const engines = ['docker', 'podman'].filter(answers);
   const user = process.getuid() === 0 && engines.includes('podman') ? createUser('ags-bench') : null;
   try {
     const tables = [];
-    for (const actor of actorsOf(world, user)) tables.push(...(await compare(world, actor, engines, effort)));
+    for (const actor of actorsOf(fixture, user)) tables.push(...(await compare(fixture, actor, engines, effort)));
     return {
       title: 'Backends',
       text: '`cat` in a repository of 50 files; the time is from the command line until it has answered a line. `docker run`, `podman run` and `bwrap` run directly, without a network and with the programs of this machine; they have neither a private workspace nor a gateway. For many at once, the time is until the last one has answered. With services, each has its own PostgreSQL (initialised earlier, a copy-on-write view of it) and Redis, in sandboxes of the same backend, and both have answered first.',
@@ -30,10 +30,10 @@ export async function benchBackends(world, effort) {
   }
 }
 
-/** The ordinary user must be one that the machine knows: Podman gives its containers ids of that user's. */
-function actorsOf(world, user) {
-  const { user: ordinary, root } = world.actors;
-  if (user === null) return Object.values(world.actors);
+/** Podman needs an ordinary user with subordinate IDs. */
+function actorsOf(fixture, user) {
+  const { user: ordinary, root } = fixture.actors;
+  if (user === null) return Object.values(fixture.actors);
   const known = { ...ordinary, uid: user.uid, home: user.home, identity: { uid: user.uid, gid: user.uid } };
   return [{ ...known, env: { ...ordinary.env, ...user.env } }, root];
 }
@@ -42,15 +42,15 @@ function answers(engine) {
   return which(engine) !== null && spawnSync(engine, ['info'], { stdio: 'ignore' }).status === 0;
 }
 
-async function compare(world, actor, engines, { rounds, crowds }) {
+async function compare(fixture, actor, engines, { rounds, crowds }) {
   const project = makeRepository(actor, 'backends', 50);
   await wait(2100);
   settle(actor, project);
-  // Whoever may use Docker is root in all but name.
+  // Access to Docker is equivalent to root.
   const usable = engines.filter((engine) => engine === 'podman' || actor.uid === 0);
   for (const engine of usable) importEmpty(actor, engine);
   writeFileSync(join(project, 'ags.yaml'), SERVICES);
-  const ours = (backend, ...rest) => world.ags('exec', '--backend', backend, ...rest);
+  const ours = (backend, ...rest) => fixture.ags('exec', '--backend', backend, ...rest);
   const alone = (backend) => ours(backend, '--no-services', '--', 'cat');
   const variants = {
     bwrap: plainBwrap(project, ['cat']),
@@ -79,13 +79,13 @@ async function compare(world, actor, engines, { rounds, crowds }) {
   }
 }
 
-/** Many at once take as many times as long. */
+/** Large crowds take longer, so they get fewer rounds. */
 const fewer = (count, rounds) => (count === 1 ? rounds : Math.ceil(rounds / 3));
 
 async function measureAll(actor, project, variants, count, rounds) {
   const names = Object.keys(variants);
   const results = Object.fromEntries(names.map((name) => [name, []]));
-  // The first round fills caches, and ags tries a whole sandbox out once per boot.
+  // The first round fills caches, and ags tests a whole sandbox once per boot.
   for (let round = -1; round < rounds; round += 1)
     for (let i = 0; i < names.length; i += 1) {
       const name = names[(i + Math.max(round, 0)) % names.length];
@@ -109,10 +109,10 @@ function table(actor, count, what, results) {
   };
 }
 
-/** What a careful person would write by hand. */
+/** The command line of a careful user. */
 function plainEngine(engine) {
   const options = ['--rm', '-i', '--network', 'none', '--read-only', '--cap-drop', 'ALL', '-v', '/usr:/usr:ro'];
-  // Otherwise Podman asks for more than a machine may grant.
+  // Podman's default limits may exceed those of the machine.
   const limits = ['nofile', 'nproc'].flatMap((name) => ['--ulimit', `${name}=4096:4096`]);
   return [engine, 'run', ...options, ...limits, '--entrypoint', '/usr/bin/cat', IMAGE];
 }

@@ -1,5 +1,4 @@
-// bench/chart.mjs: the main results as one SVG of horizontal bars, readable on a light and on a dark page: it brings its
-// own ground along, because a page's colours need not be those of the system.
+// bench/chart.mjs: draws the main results as one SVG of horizontal bars. It has its own background, because a page may be light or dark.
 import { number, summary } from './stats.mjs';
 
 const WIDTH = 760;

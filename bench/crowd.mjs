@@ -1,4 +1,4 @@
-// bench/crowd.mjs: many sandboxes at once: do all of them start, how long does it take, and what does each keep in memory?
+// bench/crowd.mjs: starts many sandboxes at once and measures how many start, how long it takes, and the memory of each.
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,15 +7,15 @@ import { number } from './stats.mjs';
 
 const MB = 1024 ** 2;
 
-export async function benchCrowd(world, { sizes, srtSizes }) {
-  const actor = world.actors.user;
+export async function benchCrowd(fixture, { sizes, srtSizes }) {
+  const actor = fixture.actors.user;
   const project = join(actor.home, 'project');
   const rows = [];
   for (const count of sizes)
-    rows.push({ name: '**ags**', count, ...(await crowd(actor, world.ags('exec', '--', 'cat'), project, count)) });
-  if (world.srt !== null)
+    rows.push({ name: '**ags**', count, ...(await crowd(actor, fixture.ags('exec', '--', 'cat'), project, count)) });
+  if (fixture.srt !== null)
     for (const count of srtSizes)
-      rows.push({ name: 'srt', count, ...(await crowd(actor, world.srt('cat'), project, count)) });
+      rows.push({ name: 'srt', count, ...(await crowd(actor, fixture.srt('cat'), project, count)) });
   const most = rows.findLast((row) => row.name === '**ags**');
   return {
     title: 'Many sandboxes at once',
@@ -72,7 +72,7 @@ function cells(row) {
   ];
 }
 
-/** `look`: what else is to be known of them while all are up. */
+/** `look`: measures the crowd while all are up. */
 export async function crowd(actor, argv, cwd, count, look = averageMemory) {
   const began = performance.now();
   const children = Array.from({ length: count }, () => member(actor, argv, cwd));
@@ -108,7 +108,7 @@ function member(actor, argv, cwd) {
   return { pid: child.pid, up, done, end: () => child.stdin.end(), text: () => text };
 }
 
-/** Per sandbox, without the processes of the command itself. */
+/** Memory per sandbox, without the command's own processes. */
 function averageMemory(pids) {
   const children = processes();
   const all = pids.map((pid) => tree(pid, children));
@@ -126,7 +126,6 @@ function averageMemory(pids) {
   return Object.fromEntries(Object.entries(sum).map(([key, value]) => [key, value / pids.length]));
 }
 
-/** The children of every process. */
 function processes() {
   const children = new Map();
   for (const name of readdirSync('/proc')) {
@@ -140,7 +139,7 @@ function readParent(pid) {
   try {
     return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
   } catch {
-    // It has ended since it was listed.
+    // It ended after it was listed.
     return null;
   }
 }

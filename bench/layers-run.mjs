@@ -1,4 +1,4 @@
-// bench/layers-run.mjs: makes a workspace for an agent as its runner does, and prints how long that took.
+// bench/layers-run.mjs: prepares an agent's workspace as its runner does, and prints the time.
 // Arguments: the directory of the built code, then one JSON value: { tasks, commit }.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

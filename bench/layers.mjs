@@ -1,23 +1,23 @@
-// bench/layers.mjs: how long it takes until the workspace of an agent is ready, by the number of files in the repository: the first
-// snapshot, the next commit, and every further task; beside what git offers for it.
+// bench/layers.mjs: the time to prepare an agent's workspace, by the number of files: the first snapshot, the next commit, and each further
+// task; compared with git worktrees and clones.
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { measure } from './measure.mjs';
 import { ms, number, summary, wall } from './stats.mjs';
-import { calm, filePath, run } from './world.mjs';
+import { calm, filePath, run } from './fixture.mjs';
 
 const CHANGED = 10;
 const LIMIT_NEXT = 10;
 const LIMIT_FURTHER = 100;
 
-export async function benchLayers(root, world, repositories, { rounds, further }) {
-  const actor = world.actors.user;
-  const code = join(world.dir, 'code/dist');
+export async function benchLayers(root, fixture, repositories, { rounds, further }) {
+  const actor = fixture.actors.user;
+  const code = join(fixture.dir, 'code/dist');
   cpSync(join(root, 'dist'), code, { recursive: true });
-  cpSync(join(root, 'package.json'), join(world.dir, 'code/package.json'));
+  cpSync(join(root, 'package.json'), join(fixture.dir, 'code/package.json'));
   const results = new Map();
   for (const { files, path } of repositories)
-    results.set(files, benchOne(world, actor, code, path, { rounds, further, files }));
+    results.set(files, benchOne(fixture, actor, code, path, { rounds, further, files }));
   return {
     title: 'Layers of an agent',
     text: [
@@ -29,7 +29,7 @@ export async function benchLayers(root, world, repositories, { rounds, further }
   };
 }
 
-function benchOne(world, actor, code, path, { rounds, further, files }) {
+function benchOne(fixture, actor, code, path, { rounds, further, files }) {
   const found = { first: [], next: [], further: [], worktree: [], clone: [] };
   const head = () => run(actor, ['git', 'rev-parse', 'HEAD'], { cwd: path }).trim();
   const ready = (tasks) => {
@@ -41,18 +41,18 @@ function benchOne(world, actor, code, path, { rounds, further, files }) {
   };
   const state = join(actor.home, '.local/state/ags');
   const forget = () => run(actor, ['rm', '-rf', join(state, 'layers'), join(state, 'tasks')]);
-  // The machine is looked at once, and /etc copied: neither has to do with the repository.
+  // Looks at the machine and copies /etc, once and independent of the repository.
   ready(['warm']);
   for (let round = 0; round < rounds; round += 1) {
     forget();
-    calm(world);
+    calm(fixture);
     found.first.push(...ready([`first-${round}`]));
     changeFiles(actor, path, round, files);
-    calm(world);
+    calm(fixture);
     found.next.push(...ready([`next-${round}`]));
     found.further.push(...ready(Array.from({ length: further + 1 }, (_, i) => `further-${round}-${i}`)).slice(1));
     const [worktree, clone] = ['worktree', 'clone'].map((name) => join(actor.home, `${name}-layers-${files}-${round}`));
-    calm(world);
+    calm(fixture);
     found.worktree.push(measure(actor, ['git', 'worktree', 'add', '-q', '--detach', worktree], { cwd: path }));
     found.clone.push(measure(actor, ['git', 'clone', '-q', '--local', path, clone]));
     run(actor, ['git', 'worktree', 'remove', '--force', worktree], { cwd: path });

@@ -1,6 +1,6 @@
-// bench/measure.mjs: how long a command takes, and how much processor time it and everything it starts use.
-// Invariant: nothing escapes the account. The wrapper is the reaper of all that its command leaves behind, so the
-// processor time of orphans is counted too. That time hardly depends on what else the machine does; wall time does.
+// bench/measure.mjs: the wall time of a command, and the processor time of it and everything it starts.
+// Invariant: the wrapper reaps all orphans of its command, so their processor time counts. Unlike wall time, processor time hardly depends on
+// other load.
 import { spawn, spawnSync } from 'node:child_process';
 
 const NUMBERS = { x64: { prctl: 157, getrusage: 98 }, arm64: { prctl: 167, getrusage: 165 } }[process.arch];
@@ -24,12 +24,11 @@ open my $out, '>&=', $report or die "report: $!";
 printf $out "measured %.3f %.3f %d %d\\n", ($end - $start) * 1000, ($us + $ss) * 1000 + ($uu + $su) / 1000, $status >> 8, $status & 127;
 `;
 
-/** The command behind the wrapper, for places where only a command line can be given, such as the inside of a sandbox. */
+/** The command behind the wrapper, for places that only take a command line, such as a sandbox. */
 export function measured(argv, report = 3) {
   return ['/usr/bin/perl', '-e', WRAPPER, `${NUMBERS.prctl},${NUMBERS.getrusage}`, String(report), ...argv];
 }
 
-/** What `measured` reported. */
 export function parseMeasured(text, what) {
   const [, wall, cpu, status, signal] = /^measured (\S+) (\S+) (\d+) (\d+)$/m.exec(text) ?? [];
   if (wall === undefined) throw new Error(`${what} reported nothing: ${text}`);
@@ -37,7 +36,7 @@ export function parseMeasured(text, what) {
   return { wallMs: Number(wall), cpuMs: Number(cpu) };
 }
 
-/** Runs a command of `actor` to its end. Anything but success is an error: a failed run must not become a fast one. */
+/** Runs a command of `actor` to its end. Any failure is an error, because a failed run may be fast. */
 export function measure(actor, argv, { cwd = actor.home, env = {}, input } = {}) {
   const [file, ...args] = measured(argv);
   const done = spawnSync(file, args, {
@@ -57,16 +56,15 @@ export function measure(actor, argv, { cwd = actor.home, env = {}, input } = {})
   }
 }
 
-/** The same without waiting, for commands that are to run at the same time. */
+/** Starts a command without waiting, to run several at once. */
 export function start(actor, argv, { cwd = actor.home, env = {} } = {}) {
   const [file, ...args] = argv;
   return spawn(file, args, { ...actor.identity, cwd, env: { ...actor.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 /**
- * Measures all variants once per round, each round in another order, so that whatever else the machine does meets all alike.
- * Ends early, but not before the third round, when the time is up. Returns for each variant its rounds in order: the n-th
- * of one belongs to the n-th of another.
+ * Measures all variants once per round, each round in another order, so that other load affects all alike. Ends early when the time is up,
+ * but not before the third round. Returns each variant's results by round.
  */
 export function interleave({ rounds, seconds }, variants) {
   const names = Object.keys(variants);

@@ -1,18 +1,18 @@
-// bench/peers.mjs: gets what ags is measured against: npm packages into bench/node_modules, and the programs they need.
+// bench/peers.mjs: installs the peers that ags is measured against: npm packages in bench/node_modules, and their programs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { which } from './world.mjs';
+import { which } from './fixture.mjs';
 
 const say = (text) => process.stderr.write(`bench: ${text}\n`);
 
-/** The directory of the installed peers and a name for each; null with the reason where they cannot be had. */
+/** The directory of the installed peers and their version; a null directory comes with the reason. */
 export function installPeers(root) {
   const bench = join(root, 'bench');
   const version = JSON.parse(readFileSync(join(bench, 'package.json'), 'utf8')).dependencies[
     '@anthropic-ai/sandbox-runtime'
   ];
-  // sandbox-runtime needs them, and says so itself.
+  // Requirements of sandbox-runtime.
   const missing = installPrograms({ rg: 'ripgrep', socat: 'socat' });
   if (missing !== null) return { directory: null, version, why: missing };
   const installed = join(bench, 'node_modules/.package-lock.json');
@@ -25,7 +25,7 @@ export function installPeers(root) {
   return { directory: join(bench, 'node_modules'), version, why: null };
 }
 
-/** Programs and the packages that have them. null: all are there now; otherwise why not. */
+/** Installs missing programs, given with their packages. Returns null, or the reason why some are missing. */
 export function installPrograms(packages) {
   const missing = () => Object.keys(packages).filter((program) => which(program) === null);
   if (missing().length === 0) return null;
@@ -39,7 +39,7 @@ export function installPrograms(packages) {
       run([...sudo, 'apt-get', 'update', '-qq']);
       run([...sudo, 'apt-get', 'install', '-y', '-qq', ...names.split(' ')]);
     });
-    // Nor when the machine starts again.
+    // Nor at the next boot.
     const services = names.split(' ').filter((name) => SERVICES.includes(name));
     if (services.length > 0 && which('systemctl') !== null)
       run([...sudo, 'systemctl', '--quiet', 'disable', ...services]);
@@ -54,7 +54,7 @@ function asRoot() {
   return spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? ['sudo', '-n'] : null;
 }
 
-/** What is installed to be measured must not begin to serve the whole machine. Debian asks this program whether it may. */
+/** Installs without starting services. Debian asks policy-rc.d whether a package may start one. */
 function withoutServices(sudo, install) {
   const policy = '/usr/sbin/policy-rc.d';
   const ours = !existsSync(policy);

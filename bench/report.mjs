@@ -1,12 +1,12 @@
-// bench/report.mjs: the results for people: a table in the terminal, docs/reference/benchmarks.md and its chart.
+// bench/report.mjs: formats the results: a table in the terminal, docs/reference/benchmarks.md and its chart.
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { programVersion } from './peers.mjs';
 import { number, spread } from './stats.mjs';
 
-/** The machine in general words: nothing that tells one from another of its kind. */
-export function describeMachine(world, peers) {
-  const fileSystem = execFileSync('stat', ['-f', '-c', '%T', world.dir], { encoding: 'utf8' })
+/** The machine in general terms, without identifying details. */
+export function describeMachine(fixture, peers) {
+  const fileSystem = execFileSync('stat', ['-f', '-c', '%T', fixture.dir], { encoding: 'utf8' })
     .trim()
     .replace('ext2/ext3', 'ext4');
   return [
@@ -62,7 +62,7 @@ function terminalTable({ head, rows }) {
     .join('\n');
 }
 
-/** `earlier`: what `takeEarlier` has found on the page that this one replaces. */
+/** `earlier`: sections that `takeEarlier` found on the replaced page. */
 export function markdownReport({ sections, machine, loads, seconds, earlier = { bars: [], texts: [] } }) {
   return `${[
     '<!-- Made by "npm run bench". Do not edit: bench/report.mjs holds the words. -->',
@@ -88,7 +88,7 @@ const markdownSection = (section) => [
   ]),
 ];
 
-/** The section of this name and its bars as they stand on a page, for the next: what takes an hour is not measured every time. */
+/** Returns a section and its bars from an existing page, because slow measurements do not run every time. */
 export function takeEarlier(page, { title, bar }) {
   return {
     bars: page.split('\n').filter((line) => line.startsWith(`| ${bar}`)),
@@ -99,7 +99,7 @@ export function takeEarlier(page, { title, bar }) {
   };
 }
 
-/** Puts these sections and their bars in place of the earlier ones: of the same names, and of those that begin with `title` and `bar`. */
+/** Replaces earlier sections and bars with the same names, or with names that begin with `title` and `bar`. */
 export function replaceSections(page, { sections, title, bar }) {
   const [head, ...parts] = page.split(/^(?=## )/m);
   const isOld = (part) =>

@@ -1,29 +1,29 @@
-// bench/review.mjs: what it costs to see what a sandbox changed, and to find the files it must not see.
+// bench/review.mjs: the time to show a sandbox's changes, and to find hidden files.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
 import { cpu, difference, ms, ratio, spread, wall } from './stats.mjs';
-import { run } from './world.mjs';
+import { run } from './fixture.mjs';
 
-export function benchReview(world, { path, files, label }, { cases }) {
-  const actor = world.actors.user;
+export function benchReview(fixture, { path, files, label }, { cases }) {
+  const actor = fixture.actors.user;
   const worktree = join(actor.home, 'reviewed');
   run(actor, ['git', 'worktree', 'add', '-q', '--detach', worktree], { cwd: path });
   const rows = cases.map(({ changes, rounds }) => {
     const runs = { first: [], again: [], git: [] };
     for (let round = 0; round < rounds; round += 1) {
       const name = `review-${changes}-${round}`;
-      // It counts its changes when it ends, and so has captured them already: that is forgotten, to be measured on its own.
+      // `ags exec` captures changes when it ends; forgetting that capture measures it separately.
       run(
         actor,
-        world.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)),
+        fixture.ags('exec', '--review', 'later', '--name', name, '--', 'sh', '-c', changeScript(changes, files)),
         { cwd: path },
       );
       forgetCapture(actor, name);
-      runs.first.push(review(world, actor, path, name, changes));
-      runs.again.push(review(world, actor, path, name, changes));
+      runs.first.push(review(fixture, actor, path, name, changes));
+      runs.again.push(review(fixture, actor, path, name, changes));
       runs.git.push(gitReview(actor, worktree, changes, files));
-      run(actor, world.ags('rm', '--yes', name), { cwd: path });
+      run(actor, fixture.ags('rm', '--yes', name), { cwd: path });
     }
     return { changes, rounds, runs };
   });
@@ -60,8 +60,8 @@ function forgetCapture(actor, name) {
   rmSync(capture);
 }
 
-function review(world, actor, cwd, name, changes) {
-  const result = measure(actor, world.ags('review', name, '--json'), { cwd });
+function review(fixture, actor, cwd, name, changes) {
+  const result = measure(actor, fixture.ags('review', name, '--json'), { cwd });
   const seen = JSON.parse(result.stdout).changes.length;
   if (seen !== changes) throw new Error(`ags review shows ${seen} changes instead of ${changes}`);
   return result;
@@ -74,10 +74,10 @@ function gitReview(actor, worktree, changes, files) {
   return result;
 }
 
-export function benchScan(world, { path, label }, effort) {
-  const actor = world.actors.user;
+export function benchScan(fixture, { path, label }, effort) {
+  const actor = fixture.actors.user;
   const cache = join(actor.home, '.cache/ags');
-  const exec = () => measure(actor, world.ags('exec', '--', 'true'), { cwd: path });
+  const exec = () => measure(actor, fixture.ags('exec', '--', 'true'), { cwd: path });
   const runs = interleave(effort, {
     cold: () => {
       const memories = readdirSync(cache).filter((name) => name.startsWith('scan-'));

@@ -1,14 +1,14 @@
-// bench/services.mjs: services beside a task: how long until a seeded database answers, by its size, and what the door costs.
+// bench/services.mjs: services beside a task: the time until a seeded database answers, by its size, and the cost of the listener.
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
 import { ms, number, spread, summary, wall } from './stats.mjs';
-import { calm, emptyDirectory, run } from './world.mjs';
+import { calm, emptyDirectory, run } from './fixture.mjs';
 
 const ASK = ['psql', '-Atc', 'select 1'];
 const SCAN = ['psql', '-Atc', 'select sum(length(t)) from big'];
 
-/** What one would do by hand: a new cluster, the seed, and the first answer. */
+/** The manual way: a new cluster, the seed, and the first answer. */
 const BY_HAND = `set -e; dir=$(mktemp -d); bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 "$bin/initdb" -D "$dir/pg" -U app --auth=trust --no-sync > /dev/null
 "$bin/pg_ctl" -D "$dir/pg" -w -l "$dir/log" -o "-c listen_addresses='' -k $dir -c fsync=off" start > /dev/null
@@ -17,10 +17,10 @@ psql -X -q -h "$dir" -U app -d app -f - > /dev/null
 psql -X -h "$dir" -U app -d app -Atc 'select 1' > /dev/null
 "$bin/pg_ctl" -D "$dir/pg" -m immediate stop > /dev/null; rm -rf "$dir"`;
 
-export async function benchServices(world, { rounds, megabytes }) {
-  const actor = world.actors.user;
-  const sized = megabytes.map((size) => [size, benchSize(world, actor, size, rounds)]);
-  const door = benchDoor(world, actor, rounds);
+export async function benchServices(fixture, { rounds, megabytes }) {
+  const actor = fixture.actors.user;
+  const sized = megabytes.map((size) => [size, benchSize(fixture, actor, size, rounds)]);
+  const listener = benchListener(fixture, actor, rounds);
   return {
     title: 'Services',
     text: [
@@ -49,8 +49,8 @@ export async function benchServices(world, { rounds, megabytes }) {
         caption: 'through the listener, and without it',
         head: ['', 'service', 'in the same sandbox', 'ratio'],
         rows: [
-          ['round trips a second, one client', ...pair(door.trips)],
-          ['MB a second, four clients', ...pair(door.bytes)],
+          ['round trips a second, one client', ...pair(listener.trips)],
+          ['MB a second, four clients', ...pair(listener.bytes)],
         ],
       },
     ],
@@ -63,22 +63,22 @@ function pair({ service, beside }) {
   return [spread(summary(service)), spread(summary(beside)), spread(ratio)];
 }
 
-function benchSize(world, actor, size, rounds) {
+function benchSize(fixture, actor, size, rounds) {
   const seed = `create table big as select i, repeat(md5(i::text), 30) as t from generate_series(1, ${size * 1000}) i;\n`;
   const path = project(actor, `services-${size}`, 'services: { db: { preset: postgres, seed: [seed.sql] } }\n', {
     'seed.sql': seed,
   });
-  const ags = (...command) => measure(actor, world.ags('exec', '--', ...command), { cwd: path });
+  const ags = (...command) => measure(actor, fixture.ags('exec', '--', ...command), { cwd: path });
   const state = join(actor.home, '.local/state/ags');
   run(actor, ['rm', '-rf', join(state, 'layers')]);
   ags(...ASK);
   const [files] = dataLayers(join(state, 'layers'));
   const copy = join(actor.home, `copy-${size}`);
-  calm(world);
+  calm(fixture);
   const found = interleave(
     { rounds, seconds: 120 },
     {
-      plain: () => measure(actor, world.ags('exec', '--no-services', '--', 'true'), { cwd: path }),
+      plain: () => measure(actor, fixture.ags('exec', '--no-services', '--', 'true'), { cwd: path }),
       seeded: () => ags(...ASK),
       scan: () => ags(...SCAN),
       copy() {
@@ -88,14 +88,14 @@ function benchSize(world, actor, size, rounds) {
       },
     },
   );
-  // Once is enough for what takes so long, and is not close.
+  // One round is enough for a slow and clear result.
   found.byHand = Array.from({ length: size > 10 ? 1 : rounds }, () =>
     measure(known(actor), ['sh', '-c', BY_HAND], { cwd: '/', input: seed }),
   );
   return found;
 }
 
-/** initdb wants to know the name of who runs it, and the user of the measurements has none. */
+/** initdb requires a user name, which the measuring user does not have. */
 function known(actor) {
   return process.getuid() === 0 ? { ...actor, identity: { uid: 65_534, gid: 65_534 } } : actor;
 }
@@ -106,7 +106,7 @@ function dataLayers(layers) {
     .filter((path) => path.includes('/data-') && existsSync(path));
 }
 
-const DOOR = `redis-server --port 7000 --save '' > /dev/null & until redis-cli -p 7000 ping > /dev/null 2>&1; do sleep 0.05; done
+const COMPARE = `redis-server --port 7000 --save '' > /dev/null & until redis-cli -p 7000 ping > /dev/null 2>&1; do sleep 0.05; done
 for port in 6379 7000; do
   redis-benchmark -p $port -t get -c 1 -n 20000 --csv | tail -1
   redis-benchmark -p $port -t set -c 4 -d 100000 -n 10 -q > /dev/null
@@ -114,11 +114,11 @@ for port in 6379 7000; do
   redis-benchmark -p $port -t get -c 4 -d 100000 -n 4000 --csv | tail -1
 done; kill %1`;
 
-function benchDoor(world, actor, rounds) {
-  const path = project(actor, 'services-door', 'services: { cache: redis }\n', {});
+function benchListener(fixture, actor, rounds) {
+  const path = project(actor, 'services-listener', 'services: { cache: redis }\n', {});
   const found = { trips: { service: [], beside: [] }, bytes: { service: [], beside: [] } };
   for (let round = 0; round < rounds; round += 1) {
-    const { stdout } = measure(actor, world.ags('exec', '--', 'bash', '-c', DOOR), { cwd: path });
+    const { stdout } = measure(actor, fixture.ags('exec', '--', 'bash', '-c', COMPARE), { cwd: path });
     const rates = [...stdout.matchAll(/^"GET","([\d.]+)"/gm)].map(([, rate]) => Number(rate));
     if (rates.length !== 4) throw new Error(`redis-benchmark said: ${stdout}`);
     found.trips.service.push(rates[0]);

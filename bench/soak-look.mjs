@@ -1,9 +1,9 @@
-// bench/soak-look.mjs: one look at a machine on which many tasks run: what its processes hold, what lies on its disk, how long a list takes.
+// bench/soak-look.mjs: samples a machine with many tasks: memory of its processes, disk usage, and the time of a list.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What is not there at the moment, as a runner between two tasks, has no figure. */
+/** A process that is not running, such as a runner between two tasks, has no figure. */
 export async function lookAt({ actor, state, project, list }) {
   const all = processes(actor.home);
   const runners = all.filter(({ words }) => words.includes('__run'));
@@ -24,7 +24,7 @@ export async function lookAt({ actor, state, project, list }) {
   };
 }
 
-/** Everything that has this home: commands, runners, servers; and what runs in their sandboxes. */
+/** All processes with this home: commands, runners, servers, and those in their sandboxes. */
 export function processes(home) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -35,7 +35,7 @@ export function processes(home) {
     });
 }
 
-/** Control groups of tasks with this word in their names, and mounts below this directory. */
+/** Control groups with this word in their names, and mounts below this directory. */
 export function remains(word, directory) {
   const groups = spawnSync('find', ['/sys/fs/cgroup', '-maxdepth', '5', '-type', 'd', '-name', `ags-${word}*`], {
     encoding: 'utf8',
@@ -57,7 +57,7 @@ function descriptors(pid) {
   }
 }
 
-/** Tasks come and go while it is measured: du says so, and is right about the rest. */
+/** du reports files that vanish meanwhile as errors, and its total is still correct. */
 function size(directory) {
   const done = spawnSync('du', ['-sk', directory], { encoding: 'utf8' });
   return Number.parseInt(done.stdout, 10) / 1024 || 0;

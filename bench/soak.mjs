@@ -1,6 +1,5 @@
-// bench/soak.mjs: many tasks side by side, one after the other, for an hour: started, waited for, merged and undone or thrown away. What
-// processes hold and what lies on the disk must not grow.
-// Invariant: a task that ends in any other way than it should is an error, not a figure.
+// bench/soak.mjs: runs many tasks in parallel for an hour: starts them, waits, then merges and undoes or removes them. Memory of processes and
+// disk usage must not grow. Invariant: a task that ends in an unexpected state is an error, not a figure.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { WebSocket } from 'ws';
@@ -9,9 +8,9 @@ import { makePlace } from './page/place.mjs';
 import { git, lookAt, processes, remains } from './soak-look.mjs';
 import { number, summary } from './stats.mjs';
 import { growth, laterHalf, median } from './trend.mjs';
-import { wait } from './world.mjs';
+import { wait } from './fixture.mjs';
 
-/** How much more at the end of the later half than at its beginning: this share of it, or this much, whichever is more. */
+/** The allowed growth in the later half: this share or this amount, whichever is larger. */
 const BOUNDS = {
   'memory of the server, MB': { share: 0.15, least: 20 },
   'descriptors of the server': { share: 0.1, least: 5 },
@@ -26,14 +25,14 @@ const TIMED_MINUTES = 10;
 
 export const SOAK = { title: 'An hour of tasks', bar: 'an hour of tasks: ' };
 
-export async function benchSoak(world, { minutes, parallel, everyMs }) {
-  const place = makePlace(world, 'soak');
+export async function benchSoak(fixture, { minutes, parallel, everyMs }) {
+  const place = makePlace(fixture, 'soak');
   place.settle();
   const server = await place.serve();
   const listener = await listenTo(server);
   const { actor, project, state } = place;
   const base = git(actor, project, 'rev-parse', 'HEAD');
-  const run = (...args) => command(world, actor, project, args);
+  const run = (...args) => command(fixture, actor, project, args);
   const done = { tasks: 0, merges: 0, trouble: [] };
   const look = () => lookAt({ actor, state, project, list: async () => note(done, 'list', await run('list')) });
   const began = performance.now();
@@ -52,14 +51,14 @@ export async function benchSoak(world, { minutes, parallel, everyMs }) {
   const left = [
     ...processes(actor.home).map(({ words }) => `process ${words.join(' ')}`),
     ...readdirSync(join(state, 'tasks')).map((name) => `task ${name}`),
-    ...remains(WORD, world.dir),
+    ...remains(WORD, fixture.dir),
   ];
   place.close();
-  // Of the last tasks some were still starting, or already gone.
+  // During the last sample some tasks were starting or ending.
   return section({ samples: samples.slice(0, -1), done, left, minutes, parallel });
 }
 
-/** Somebody looks at the list all the time; with nobody there a server has nothing to do. */
+/** Listens to the list, because a server without clients does no work. */
 async function listenTo({ port, headers }) {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/api/live`, { headers });
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
@@ -71,7 +70,7 @@ const WORD = 'soak';
 let others = Promise.resolve();
 const alone = (work) => (others = others.then(work));
 
-/** One after the other. Every third is merged and taken back, one at a time as a person would; the others are thrown away. */
+/** Runs tasks in sequence. Every third is merged and undone, one at a time as by a person; the others are removed. */
 async function work({ i, run, base, done, parallel, until }) {
   for (let n = 0; performance.now() < until && done.trouble.length === 0; n += 1) {
     const name = `${WORD}-${i}-${n}`;
@@ -87,7 +86,7 @@ async function work({ i, run, base, done, parallel, until }) {
       });
     await step('rm', '--yes', name);
     done.tasks += 1;
-    // What is merged is cleaned up, so not while another is about to be taken back.
+    // Clean-up removes merged tasks, so none may be waiting for its undo.
     if (i === 0 && n % 10 === 9) await alone(() => step('cleanup', '--yes'));
   }
 }
@@ -96,9 +95,9 @@ function note(done, what, trouble) {
   if (trouble !== null) done.trouble.push(`ags ${what}: ${trouble}`);
 }
 
-/** What it said, if it failed. */
-async function command(world, actor, cwd, args) {
-  const child = start(actor, world.ags(...args), { cwd });
+/** Returns the output if the command failed. */
+async function command(fixture, actor, cwd, args) {
+  const child = start(actor, fixture.ags(...args), { cwd });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += chunk));
   child.stdin.end();
@@ -116,7 +115,7 @@ function section({ samples, done, left, minutes, parallel }) {
     const values = samples.flatMap(({ at, [name]: value }) => (value === undefined ? [] : [{ at, value }]));
     const later = laterHalf(values);
     const [level, grown] = [median(later.map(({ value }) => value)), growth(later)];
-    // How long something takes in a few seconds says more about the machine than about ags.
+    // Times over a few seconds reflect the machine more than ags.
     const bound = name.startsWith('time') && minutes < TIMED_MINUTES ? undefined : BOUNDS[name];
     const most = bound === undefined ? null : Math.max(bound.share * level, bound.least);
     return { name, level, most, grown, peak: Math.max(0, ...values.map(({ value }) => value)) };

@@ -1,12 +1,12 @@
-// bench/start-up.mjs: how long it takes to run nothing: `ags exec -- true` and what one could use instead.
+// bench/start-up.mjs: the time to run nothing: `ags exec -- true` and its alternatives.
 import { measure, interleave } from './measure.mjs';
 import { cpu, MEASURES, ms, ratio, spread, wall } from './stats.mjs';
-import { makeRepository, settle, wait } from './world.mjs';
+import { makeRepository, settle, wait } from './fixture.mjs';
 
 const LIMIT_OWN = 1.5;
 const LIMIT_SRT = 0.35;
 
-// Behind a proxy that looks into TLS, Node is told to read the certificates of the system, and takes much longer to start.
+// Behind an inspecting proxy, Node reads the system's certificates and starts much more slowly.
 const { NODE_EXTRA_CA_CERTS } = process.env;
 const ENVIRONMENTS = [
   ...(NODE_EXTRA_CA_CERTS === undefined
@@ -15,14 +15,18 @@ const ENVIRONMENTS = [
   [NODE_EXTRA_CA_CERTS === undefined ? '' : ', without NODE_EXTRA_CA_CERTS', {}],
 ];
 
-export async function benchStartUp(world, effort) {
+export async function benchStartUp(fixture, effort) {
   const parts = [];
-  for (const actor of Object.values(world.actors)) {
+  for (const actor of Object.values(fixture.actors)) {
     const project = makeRepository(actor, 'project', 50);
     await wait(2100);
     settle(actor, project);
     for (const [where, env] of ENVIRONMENTS)
-      parts.push({ actor, where, runs: compare(world, { ...actor, env: { ...actor.env, ...env } }, project, effort) });
+      parts.push({
+        actor,
+        where,
+        runs: compare(fixture, { ...actor, env: { ...actor.env, ...env } }, project, effort),
+      });
   }
   return {
     title: 'Starting a sandbox',
@@ -33,20 +37,20 @@ export async function benchStartUp(world, effort) {
   };
 }
 
-function compare(world, actor, project, effort) {
+function compare(fixture, actor, project, effort) {
   const inProject = { cwd: project };
   const variants = {
     node: () => measure(actor, [process.execPath, '-e', '0'], inProject),
     bwrap: () => measure(actor, plainBwrap(project), inProject),
-    ags: () => measure(actor, world.ags('exec', '--', 'true'), inProject),
-    ...(world.srt === null ? {} : { srt: () => measure(actor, world.srt('true'), inProject) }),
+    ags: () => measure(actor, fixture.ags('exec', '--', 'true'), inProject),
+    ...(fixture.srt === null ? {} : { srt: () => measure(actor, fixture.srt('true'), inProject) }),
   };
-  // The first run of each is not the usual one: caches are filled, and ags tries a whole sandbox out once per boot.
+  // The first run of each is atypical: it fills caches, and ags tests a whole sandbox once per boot.
   for (const variant of Object.values(variants)) variant();
   return interleave(effort, variants);
 }
 
-/** What a careful person would write by hand. */
+/** The command line of a careful user. */
 export function plainBwrap(project, command = ['true']) {
   return [
     'bwrap',

@@ -1,4 +1,4 @@
-// bench/stats.mjs: medians with their spread, and ratios taken round by round.
+// bench/stats.mjs: medians with their spread, and ratios by round.
 
 /** @returns {{ median: number, p10: number, p90: number, n: number }} */
 export function summary(values) {
@@ -18,7 +18,7 @@ export const MEASURES = [
   { what: 'processor time', get: cpu },
 ];
 
-/** Ratios within a round: what slowed the machine down for a while then cancels out. */
+/** Ratios within a round, so that temporary load cancels out. */
 export function ratio(ours, ...theirs) {
   return summary(ours.map((value, i) => value / theirs.reduce((sum, list) => sum + list[i], 0)));
 }
@@ -35,7 +35,6 @@ export function spread(s, unit = '') {
 
 export const ms = (values) => spread(summary(values), 'ms');
 
-/** Of things that are counted. */
 export const count = (value) => Math.round(value).toLocaleString('en').replaceAll(',', ' ');
 
 export function number(value) {

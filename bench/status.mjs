@@ -1,18 +1,18 @@
-// bench/status.mjs: the first `git status` in a fresh sandbox: how long it takes, and whether git must read the files again.
+// bench/status.mjs: the first `git status` in a fresh sandbox: its time, and whether git must reread the files.
 import { interleave, measure, measured, parseMeasured } from './measure.mjs';
 import { cpu, ms, ratio, spread, summary, wall } from './stats.mjs';
 
-export function benchStatus(world, { path, label }, effort) {
-  const actor = world.actors.user;
+export function benchStatus(fixture, { path, label }, effort) {
+  const actor = fixture.actors.user;
   const status = ['git', 'status', '--porcelain'];
   const inside = (script) => {
-    const { stdout } = measure(actor, world.ags('exec', '--', 'sh', '-c', script, 'sh', ...measured(status, 1)), {
+    const { stdout } = measure(actor, fixture.ags('exec', '--', 'sh', '-c', script, 'sh', ...measured(status, 1)), {
       cwd: path,
     });
     return { ...parseMeasured(stdout, 'git status inside'), looked: looked(stdout) };
   };
   const traced = 'GIT_TRACE2_EVENT=/tmp/trace "$@" && cat /tmp/trace';
-  // The index as it would be without the stat data of the files: git must read them all.
+  // Without stat data in the index, git must read every file.
   const blind = `rm .git/index && git read-tree HEAD && ${traced}`;
   const variants = {
     native: () => {

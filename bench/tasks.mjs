@@ -1,23 +1,23 @@
-// bench/tasks.mjs: what a task costs beside the work of its agent: to start and end it, to write down what it says, and to
-// bring out what it changed; at sizes that grow tenfold.
+// bench/tasks.mjs: the overhead of a task beside the work of its agent: start and end, logging, and bringing out changes, at sizes that grow
+// tenfold.
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { measure } from './measure.mjs';
 import { number, spread, summary } from './stats.mjs';
-import { calm } from './world.mjs';
+import { calm } from './fixture.mjs';
 
 const LIMIT_MEMORY = 200;
 
-export async function benchTasks(world, { path }, { rounds, megabytes, changes }) {
-  const actor = world.actors.user;
-  const start = (name, agent) => runTask(world, actor, path, name, agent);
+export async function benchTasks(fixture, { path }, { rounds, megabytes, changes }) {
+  const actor = fixture.actors.user;
+  const start = (name, agent) => runTask(fixture, actor, path, name, agent);
   const plain = [];
   const nothing = [];
   await start('warm', 'sh -c "cat >/dev/null"');
   for (let round = 0; round < rounds; round += 1) {
-    calm(world);
-    plain.push(measure(actor, world.ags('exec', '--', 'true'), { cwd: path }).wallMs);
+    calm(fixture);
+    plain.push(measure(actor, fixture.ags('exec', '--', 'true'), { cwd: path }).wallMs);
     nothing.push((await start(`nothing-${round}`, '/bin/true')).wallMs);
   }
   const said = [];
@@ -77,9 +77,9 @@ export async function benchTasks(world, { path }, { rounds, megabytes, changes }
   };
 }
 
-/** Until its run is over; the memory of its runner is looked at meanwhile. */
-async function runTask(world, actor, path, name, agent) {
-  const [file, ...args] = world.ags('start', name, 'a goal', '--agent', agent, '--json');
+/** Runs a task to its end and samples the memory of its runner. */
+async function runTask(fixture, actor, path, name, agent) {
+  const [file, ...args] = fixture.ags('start', name, 'a goal', '--agent', agent, '--json');
   const began = performance.now();
   const child = spawn(file, args, {
     cwd: path,
@@ -104,7 +104,7 @@ async function runTask(world, actor, path, name, agent) {
   return { wallMs, peakKb, outMs: at('run.ended') - at('agent.finished'), files: last.result?.files };
 }
 
-/** A gigabyte is more than a string can hold. */
+/** Reads only the end, because a string cannot hold a gigabyte. */
 function endOf(file) {
   const handle = openSync(file, 'r');
   try {

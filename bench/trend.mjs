@@ -1,8 +1,8 @@
-// bench/trend.mjs: does it grow? The slope through many samples that hardly minds those that are far off.
+// bench/trend.mjs: detects growth: a slope through many samples, robust against outliers.
 
 /**
- * By how much the values of these samples grow from the first to the last of them: the median of the slopes between any two (Theil and Sen),
- * times the time. A few samples far off, or noise around a level, do not move it.
+ * The growth from the first to the last sample: the median of the slopes between any two (Theil-Sen), times the duration. Outliers and noise
+ * hardly affect it.
  * @param {{ at: number, value: number }[]} samples in order
  */
 export function growth(samples) {
@@ -20,5 +20,5 @@ export function median(values) {
   return sorted.length === 0 ? 0 : (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }
 
-/** The later half: by then caches are filled, and whatever still grows grows for ever. */
+/** The later half: caches are full by then, so remaining growth is permanent. */
 export const laterHalf = (samples) => samples.slice(Math.floor(samples.length / 2));

@@ -1,16 +1,16 @@
-// bench/workspace.mjs: what it costs to give a command its own copy of a repository, by the number of files in it.
+// bench/workspace.mjs: the cost of giving a command its own copy of a repository, by its number of files.
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
 import { plainBwrap } from './start-up.mjs';
 import { cpu, MEASURES, ms, number, ratio, spread, summary, wall } from './stats.mjs';
-import { calm, emptyDirectory, makeRepository, run, settle, wait } from './world.mjs';
+import { calm, emptyDirectory, makeRepository, run, settle, wait } from './fixture.mjs';
 
 const LIMIT_GROWTH = 1.5;
 const LIMIT_WORKTREE = 100;
 
-/** The repositories by size, made before anything is measured: writing them keeps the disk busy for a while. */
-export async function makeRepositories(world, sizes) {
-  const actor = world.actors.user;
+/** Creates all repositories before any measurement, because writing them keeps the disk busy for a while. */
+export async function makeRepositories(fixture, sizes) {
+  const actor = fixture.actors.user;
   const repositories = sizes.map((files) => ({
     files,
     label: number(files).replace('.00', ''),
@@ -18,18 +18,18 @@ export async function makeRepositories(world, sizes) {
   }));
   await wait(2100);
   for (const { path } of repositories) settle(actor, path);
-  calm(world);
+  calm(fixture);
   await wait(2100);
   return repositories;
 }
 
-export async function benchWorkspace(world, repositories, { peerRounds, ...effort }) {
-  const actor = world.actors.user;
+export async function benchWorkspace(fixture, repositories, { peerRounds, ...effort }) {
+  const actor = fixture.actors.user;
   const empty = emptyDirectory(actor, 'empty');
   const exec =
     (cwd, ...flags) =>
     () =>
-      measure(actor, world.ags('exec', ...flags, '--', 'true'), { cwd });
+      measure(actor, fixture.ags('exec', ...flags, '--', 'true'), { cwd });
   const variants = {
     node: () => measure(actor, [process.execPath, '-e', '0'], { cwd: empty }),
     bwrap: () => measure(actor, plainBwrap(empty), { cwd: empty }),
@@ -39,7 +39,7 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
   };
   for (const variant of Object.values(variants)) variant();
   const ours = interleave(effort, variants);
-  const peers = benchPeers(world, actor, repositories, peerRounds);
+  const peers = benchPeers(fixture, actor, repositories, peerRounds);
   return {
     title: 'Making a workspace',
     text: [
@@ -60,7 +60,7 @@ export async function benchWorkspace(world, repositories, { peerRounds, ...effor
   };
 }
 
-/** An overlay mounted and left, by the programs that ags uses for it and nothing else. */
+/** Mounts and unmounts an overlay with the programs of ags alone. */
 function mountOverlay(actor) {
   const dir = emptyDirectory(actor, 'overlay');
   run(actor, ['mkdir', 'lower', 'upper', 'work', 'merged'], { cwd: dir });
@@ -86,9 +86,8 @@ function mountOverlay(actor) {
     );
 }
 
-// All is made before anything is removed: ext4 gives the place of a removed file to a new one only some time later, and
-// looking for others costs git several times what it would take otherwise.
-function benchPeers(world, actor, repositories, peerRounds) {
+// Creates all copies before removing any: ext4 reuses the space of removed files late, and searching for other space slows git several times.
+function benchPeers(fixture, actor, repositories, peerRounds) {
   const results = new Map(
     repositories.map(({ files }) => [files, { worktree: [], worktreeRemove: [], clone: [], cloneRemove: [] }]),
   );
@@ -100,12 +99,12 @@ function benchPeers(world, actor, repositories, peerRounds) {
       clone: join(actor.home, `clone-${files}-${round}`),
     })),
   );
-  calm(world);
+  calm(fixture);
   for (const { path, result, worktree, clone } of copies) {
     result.worktree.push(measure(actor, ['git', 'worktree', 'add', '-q', '--detach', worktree], { cwd: path }));
     result.clone.push(measure(actor, ['git', 'clone', '-q', '--shared', path, clone]));
   }
-  calm(world);
+  calm(fixture);
   for (const { path, result, worktree, clone } of copies) {
     result.worktreeRemove.push(measure(actor, ['git', 'worktree', 'remove', worktree], { cwd: path }));
     result.cloneRemove.push(measure(actor, ['rm', '-rf', clone]));
@@ -179,7 +178,7 @@ function peersTable(repositories, ours, peers) {
   };
 }
 
-// Less than in an empty directory is noise, and counts as nothing: the mounting of the overlay always remains.
+// A difference to an empty directory below zero is noise and counts as zero; mounting the overlay always remains.
 const workspaceOnly = (ours, files) =>
   combine(ours, (get, i) => Math.max(0, get(ours[files][i]) - get(ours.none[i])) + get(ours.overlay[i]));
 const aboveOwn = (ours, files) =>
@@ -189,7 +188,7 @@ function combine(ours, formula) {
   return ours.none.map((_, i) => ({ wallMs: formula((one) => one.wallMs, i), cpuMs: formula((one) => one.cpuMs, i) }));
 }
 
-// Rounds of the two do not belong together: git takes seconds.
+// The two are not measured in the same rounds, because git takes seconds.
 function times(theirs, ours, get = wall) {
   return summary(get(theirs)).median / summary(get(ours)).median;
 }

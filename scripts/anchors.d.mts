@@ -1,4 +1,4 @@
-/** In a file of the source, a fragment that stands for one place, and what is written there instead. */
+/** In a source file: a fragment that identifies one place, and its replacement. */
 export type Piece = readonly [file: string, from: string, to: string];
 
 export interface Found {

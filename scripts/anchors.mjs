@@ -1,14 +1,14 @@
-// scripts/anchors.mjs: finds a fragment of source code again after files were moved and identifiers were renamed, and replaces it.
-// The tables of mutations name a protection by such fragments. Invariant: a fragment stands for one place, or finding it fails.
-// - A file is named by the end of its path. If it was renamed or lost the fragment, the fragment is looked for everywhere.
-// - A fragment that is not there word for word is compared token by token: white space and comments do not count, and one
-//   identifier may stand for another, the same one at every occurrence. The replacement is written with the names of today.
-// - "…" in a fragment stands for anything up to what follows it, such as the words of an error: throw new AgsError(…);
-//   In the replacement it stands for the same. A fragment that ends within a literal is the beginning of one.
+// scripts/anchors.mjs: finds a fragment of source code after files moved and identifiers changed, and replaces it. The tables of mutations name
+// protections by such fragments. Invariant: a fragment identifies one place, or finding it fails.
+// - A file is named by the end of its path. If it was renamed or lacks the fragment, all files are searched.
+// - Without an exact match, tokens are compared: white space and comments do not count, and one identifier may consistently stand for
+//   another. The replacement then uses the current identifiers.
+// - "…" in a fragment matches anything up to the next token, such as the words of an error: throw new AgsError(…);
+//   In the replacement it stands for the same text. A fragment that ends inside a literal matches the literal's beginning.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The source below `root`. A piece is [file, from, to]; paths that are returned are relative to `root`. */
+/** The source below `root`. A piece is [file, from, to]; returned paths are relative to `root`. */
 export function openSource(root) {
   const files = listFiles(root, ['src', 'web/src'], /\.(?:tsx?|pl)$/);
   const texts = new Map();
@@ -21,7 +21,7 @@ export function openSource(root) {
 
   function locate(name, from, textOf = read) {
     const here = named(name);
-    // A short fragment says too little to be looked for elsewhere.
+    // A short fragment is too ambiguous to search for elsewhere.
     const everywhere = here === null || tokensOf(from, here).length >= 8 ? files : [];
     const look = (places, search) =>
       places.flatMap((path) => search(textOf(path), from, path).map((at) => ({ path, ...at })));
@@ -37,7 +37,7 @@ export function openSource(root) {
     return [];
   }
 
-  /** The place of the fragment; fails if there is none, or more than one. */
+  /** The place of the fragment; fails unless there is exactly one. */
   function find(name, from, textOf = read) {
     const [found, ...more] = locate(name, from, textOf);
     if (found === undefined) throw new Error(`${name} does not have: ${from}${nearest(named(name), textOf, from)}`);
@@ -52,16 +52,16 @@ export function openSource(root) {
     files,
     read,
     find,
-    /** All places that are as like the fragment as the best one; none: it does not stand there. */
+    /** All best matches for the fragment, or none. */
     findAll: (name, from) => locate(name, from),
-    /** The path of a file by the end of its path, or by its name alone if it was moved. */
+    /** The path of a file by the end of its path, or by its name alone if it moved. */
     file(name) {
       const path = named(name);
       if (path !== null) return path;
       const like = files.filter((file) => basename(file) === basename(name));
       throw new Error(`${name} is ${like.length === 0 ? 'no source file' : `one of ${like.join(', ')}`}`);
     },
-    /** The texts of the files in which pieces are replaced, one after the other. */
+    /** The texts of the files with all pieces replaced, in order. */
     edit(pieces) {
       const edited = new Map();
       const textOf = (path) => edited.get(path) ?? read(path);
@@ -71,17 +71,17 @@ export function openSource(root) {
       }
       return edited;
     },
-    /** Whether the fragment would be found after a rename: it consists of whole tokens, or is a part of one literal. */
+    /** Whether a rename would not break the fragment: it consists of whole tokens, or is part of one literal. */
     lasts([name, from]) {
       const { path, start, end } = find(name, from);
       if (isInLiteral(tokensOf(read(path), path), start, end)) return true;
       return cheapest(findTokens(read(path), from, path)).some((at) => at.start >= start && at.end <= end);
     },
-    /** Identifiers of the replacement that it does not declare and the file does not have, or for a property no file: renamed, or new. */
+    /** Identifiers of the replacement that are unknown: neither declared there nor used in the file, or for a property in any file. */
     strangers([name, from, to]) {
       const { path, start, end } = find(name, from);
       const there = tokensOf(read(path), path);
-      // Within a literal only "${name}" is an identifier.
+      // Within a literal only "${name}" contains identifiers.
       const inLiteral = isInLiteral(there, start, end);
       const written = tokensOf(inLiteral ? (to.match(/(?<=\$\{)[^}]*/g) ?? []).join(';') : to, path);
       const standing = new Set([...there, ...tokensOf(from, path)].map(({ key }) => key));
@@ -115,7 +115,7 @@ export function findTests(root, name) {
   return tests;
 }
 
-/** A text of its own, such as a Perl program, with a fragment replaced. */
+/** Replaces a fragment in a separate text, such as a Perl program. */
 export function replaceIn(text, from, to, path) {
   const exact = findText(text, from);
   const found = exact.length > 0 ? exact : cheapest(findTokens(text, from, path));
@@ -131,7 +131,7 @@ function listFiles(root, folders, pattern) {
     .toSorted();
 }
 
-/** The one file whose path ends so, or else with further folders between; null: none, or several. */
+/** The one file with this path ending, possibly with more folders in between; null: none, or several. */
 function endingWith(files, name) {
   const between = new RegExp(`(?:^|/)${name.replaceAll('.', '\\.').replaceAll('/', '/(?:.*/)?')}$`);
   const isAt = [(path) => `/${path}`.endsWith(`/${name}`), (path) => between.test(path)];
@@ -143,7 +143,7 @@ const isInLiteral = (tokens, start, end) =>
 
 const lineOf = (text, at) => text.slice(0, at).split('\n').length;
 
-/** For an error: the line that agrees with most of the beginning of the fragment. */
+/** For an error: the line that matches most of the fragment's beginning. */
 function nearest(path, textOf, from) {
   if (path === null) return '';
   const text = textOf(path);
@@ -154,7 +154,7 @@ function nearest(path, textOf, from) {
   return most === 0 ? '' : `\nnearest, ${path}:${lineOf(text, start)}: ${text.slice(start).split('\n')[0]}`;
 }
 
-/** Word for word. The first and last words of the fragment are whole ones. */
+/** Finds exact matches whose first and last words are whole. */
 function findText(text, from) {
   const places = [];
   for (let start = text.indexOf(from); start >= 0; start = text.indexOf(from, start + 1)) {
@@ -165,7 +165,7 @@ function findText(text, from) {
   return places;
 }
 
-/** Each with its cost: how many identifiers have other names. */
+/** Finds matches with their cost, the number of renamed identifiers. */
 function findTokens(text, from, path) {
   const [source, wanted] = [tokensOf(text, path), tokensOf(from, path)];
   if (wanted.length === 0) return [];
@@ -186,7 +186,7 @@ function cheapest(found) {
 const textBetween = (text, source, [first, end]) =>
   first === end ? '' : text.slice(source[first].start, source[end - 1].end);
 
-/** Whether these tokens stand at this place: `end` is null if not, and `matched` says how many did. */
+/** Compares the tokens at this place: `end` is null without a match, and `matched` is the number of equal tokens. */
 function matchTokens(source, first, wanted) {
   const [renamed, names, gaps] = [new Map(), new Map(), []];
   let at = first;
@@ -214,7 +214,7 @@ function matchTokens(source, first, wanted) {
   return { end: at, matched: wanted.length, renamed, gaps };
 }
 
-/** Where the next token stands outside of all brackets that are opened on the way. */
+/** The next occurrence of a token outside brackets opened after `from`. */
 function endOfGap(source, from, next) {
   let depth = 0;
   for (let at = from; at < source.length; at++) {
@@ -262,7 +262,7 @@ const CHUNK = /(?:[^`\\$]|\\[\s\S]|\$(?!\{))+/y;
 const BEGINNING = /\$\{/y;
 const known = new Map();
 
-/** Words, literals and single signs. `key` is the name of an identifier that may be renamed, with a dot before that of a property. */
+/** Words, literals and single signs. `key` identifies a renamable identifier; a property's key begins with a dot. */
 function tokensOf(text, path) {
   const language = path.endsWith('.pl') ? 'perl' : 'ts';
   const found = known.get(`${language} ${text}`) ?? (language === 'perl' ? perlTokens(text) : scriptTokens(text));
@@ -320,7 +320,7 @@ function tokenPusher(tokens, isName) {
   };
 }
 
-/** After a value "/" divides; elsewhere it begins a regular expression. */
+/** A slash after a value divides; elsewhere it starts a regular expression. */
 function mayDivide(before) {
   return (
     before !== undefined && (/^[)\]}'"`\d]/.test(before.text) || (NAME.test(before.text) && !KEYWORDS.has(before.text)))

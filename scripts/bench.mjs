@@ -1,11 +1,9 @@
-// scripts/bench.mjs: `npm run bench`: ags beside what one would use instead, as ratios in one run. Writes
-// docs/reference/benchmarks.md and its charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
-// `npm run bench -- gateway` measures the gateway alone (ten minutes), and replaces only what the page says about it; so do
-// `-- layers`, `-- tasks`, `-- services` and `-- backends` (native, docker and podman beside each other), and `-- page` with the server and
-// the page in a browser (`-- page list`, `review`, `timeline`, `live` or `return`: only that part of it, which is printed and not written).
-// `npm run bench -- soak` measures nothing: it puts what `npm run soak` has seen onto the page.
-// `npm run bench -- from-inside` measures only connections from inside sandboxes, and only prints.
-// Ends with 1 when a bar is missed.
+// scripts/bench.mjs: `npm run bench`: compares ags with its alternatives, as ratios in one run. Writes docs/reference/benchmarks.md and its
+// charts; with --quick (under a minute, smaller repositories, no other proxies) it only prints.
+// `npm run bench -- gateway` measures only the gateway (ten minutes) and replaces only its sections; so do `-- layers`, `-- tasks`,
+// `-- services`, `-- backends` (native, docker and podman) and `-- page` (the server and the page in a browser). One part of the page
+// (`-- page list`, `review`, `timeline`, `live` or `return`) and `-- from-inside` (connections from inside sandboxes) are only printed.
+// `npm run bench -- soak` measures nothing: it adds the results of `npm run soak` to the page. Exits with 1 if a bar is missed.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startEngine } from './engine.mjs';
@@ -29,12 +27,12 @@ const { benchStartUp } = await import('../bench/start-up.mjs');
 const { benchStatus } = await import('../bench/status.mjs');
 const { benchTasks } = await import('../bench/tasks.mjs');
 const { benchWorkspace, makeRepositories } = await import('../bench/workspace.mjs');
-const { createWorld } = await import('../bench/world.mjs');
+const { createFixture } = await import('../bench/fixture.mjs');
 
 const quick = process.argv.includes('--quick');
 const PARTS = {
-  gateway: () => stage('the gateway', () => benchGateway(root, world, peers, gatewayEffort())),
-  'from-inside': () => stage('from inside sandboxes', () => benchFromInsideAlone(world, peers, gatewayEffort())),
+  gateway: () => stage('the gateway', () => benchGateway(root, fixture, peers, gatewayEffort())),
+  'from-inside': () => stage('from inside sandboxes', () => benchFromInsideAlone(fixture, peers, gatewayEffort())),
   backends: () => stage('backends', () => measureBackends()),
   layers: () => measureLayers(),
   tasks: () => measureTasks(),
@@ -48,11 +46,11 @@ const peers = installPeers(root);
 const began = performance.now();
 const before = load();
 const sections = [];
-const world = createWorld(root, peers.directory, quick);
-// Whatever happens, a gigabyte of small files must not stay behind.
-process.on('exit', () => world[Symbol.dispose]());
+const fixture = createFixture(root, peers.directory, quick);
+// Removes a gigabyte of small files on any exit.
+process.on('exit', () => fixture[Symbol.dispose]());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
-const machine = describeMachine(world, peers);
+const machine = describeMachine(fixture, peers);
 if (part !== null) await PARTS[part]();
 else await measureAll();
 const seconds = (performance.now() - began) / 1000;
@@ -93,7 +91,7 @@ async function measureBackends() {
   ensurePrograms(['dockerd', 'podman', 'newuidmap', 'psql', 'redis-server']);
   const stopEngine = await startEngine();
   try {
-    return await benchBackends(world, quick ? { rounds: 2, crowds: [1, 5] } : { rounds: 9, crowds: [1, 20] });
+    return await benchBackends(fixture, quick ? { rounds: 2, crowds: [1, 5] } : { rounds: 9, crowds: [1, 20] });
   } finally {
     await stopEngine?.();
   }
@@ -101,28 +99,28 @@ async function measureBackends() {
 
 async function measureLayers(made) {
   const sizes = quick ? [1000, 3000] : [1000, 10_000, 100_000];
-  const repositories = made ?? (await stage('making repositories', () => makeRepositories(world, sizes), false));
+  const repositories = made ?? (await stage('making repositories', () => makeRepositories(fixture, sizes), false));
   await stage('layers of an agent', () =>
-    benchLayers(root, world, repositories, quick ? { rounds: 1, further: 5 } : { rounds: 3, further: 20 }),
+    benchLayers(root, fixture, repositories, quick ? { rounds: 1, further: 5 } : { rounds: 3, further: 20 }),
   );
 }
 
 async function measureTasks(made) {
-  const [repository] = made ?? (await stage('making a repository', () => makeRepositories(world, [1000]), false));
+  const [repository] = made ?? (await stage('making a repository', () => makeRepositories(fixture, [1000]), false));
   const effort = quick
     ? { rounds: 2, megabytes: [1, 10], changes: [10, 100] }
     : { rounds: 9, megabytes: [10, 100, 1000], changes: [100, 1000, 10_000] };
-  await stage('tasks of agents', () => benchTasks(world, repository, effort));
+  await stage('tasks of agents', () => benchTasks(fixture, repository, effort));
 }
 
 async function measureServices() {
   ensurePrograms(['psql', 'redis-server']);
   await stage('services', () =>
-    benchServices(world, quick ? { rounds: 2, megabytes: [1, 20] } : { rounds: 7, megabytes: [1, 100, 1000] }),
+    benchServices(fixture, quick ? { rounds: 2, megabytes: [1, 20] } : { rounds: 7, megabytes: [1, 100, 1000] }),
   );
 }
 
-/** It takes an hour, so it is measured on its own; without a new result the page keeps what it says of the last. */
+/** A soak takes an hour and runs separately; without a new result the page keeps the last one. */
 function readSoak() {
   const file = join(root, 'bench/results/soak.json');
   if (existsSync(file)) sections.push(JSON.parse(readFileSync(file, 'utf8')));
@@ -130,30 +128,30 @@ function readSoak() {
 
 async function measurePage() {
   const effort = quick ? PAGE_EFFORT.quick : PAGE_EFFORT.full;
-  await stage('the page', () => benchPage(world, effort, pageParts.length > 0 ? pageParts : undefined));
+  await stage('the page', () => benchPage(fixture, effort, pageParts.length > 0 ? pageParts : undefined));
 }
 
 async function measureAll() {
   const effort = (rounds, seconds) => (quick ? { rounds: 4, seconds: 5 } : { rounds, seconds });
-  await stage('starting a sandbox', () => benchStartUp(world, effort(25, 25)));
+  await stage('starting a sandbox', () => benchStartUp(fixture, effort(25, 25)));
   await stage('many at once', () =>
-    benchCrowd(world, quick ? { sizes: [1, 10], srtSizes: [] } : { sizes: [1, 10, 50], srtSizes: [1, 10] }),
+    benchCrowd(fixture, quick ? { sizes: [1, 10], srtSizes: [] } : { sizes: [1, 10, 50], srtSizes: [1, 10] }),
   );
   const repositories = await stage(
     'making repositories',
-    () => makeRepositories(world, quick ? [1000, 3000] : [1000, 20_000, 100_000]),
+    () => makeRepositories(fixture, quick ? [1000, 3000] : [1000, 20_000, 100_000]),
     false,
   );
   const [small, middle, large = middle] = repositories;
   await stage('making a workspace', () =>
-    benchWorkspace(world, repositories, {
+    benchWorkspace(fixture, repositories, {
       ...effort(25, 30),
       peerRounds: (files) => (quick || files > 10_000 ? 1 : 5),
     }),
   );
-  await stage('git status', () => benchStatus(world, middle, effort(9, 15)));
+  await stage('git status', () => benchStatus(fixture, middle, effort(9, 15)));
   await stage('review', () =>
-    benchReview(world, quick ? small : middle, {
+    benchReview(fixture, quick ? small : middle, {
       cases: quick
         ? [{ changes: 10, rounds: 1 }]
         : [
@@ -163,7 +161,7 @@ async function measureAll() {
           ],
     }),
   );
-  await stage('scan', () => benchScan(world, large, effort(11, 10)));
+  await stage('scan', () => benchScan(fixture, large, effort(11, 10)));
   // Last, because it adds commits to the repositories.
   await measureLayers(repositories);
   await measureTasks(repositories);

@@ -1,4 +1,4 @@
-// scripts/check-perl.mjs: our programs in Perl, checked as they are run (see src/lib/perl.ts): by `perl -c -w`, and by the rules below.
+// scripts/check-perl.mjs: checks our Perl programs as they are run (see src/lib/perl.ts), with `perl -c -w` and the rules below.
 // A line may break a rule if the comment above it says why: "# allowed (<rule>): <reason>".
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -7,17 +7,17 @@ import { root } from './setup.mjs';
 
 const SRC = join(root, 'src');
 const INTERPRETER = readFileSync(join(SRC, 'sandbox/spec/interpreter.ts'), 'utf8');
-// Over an image a program has the modules that interpreter.ts copies, and what comes with every Perl.
+// In an image a program has the modules that interpreter.ts copies, and those of every Perl.
 const MODULES = /const MODULES = \[(.*)\];/.exec(INTERPRETER)[1].match(/[\w:]+/g);
 const ALWAYS = ['strict', 'warnings'];
-/** Programs that are started by the Perl of the sandbox, which is a whole one, and what else they use. */
+/** Programs that run with the sandbox's complete Perl, and their additional modules. */
 const MORE_MODULES = { 'sandbox/perl/net-test.pl': ['Time::HiRes'], 'attack/perl/helpers.pl': ['Fcntl'] };
-/** What runs the attempts as text: those would be under its rules, and what they warn of would be taken for their answers. */
+/** Programs that run attempts as text: strictness would apply to the attempts, and warnings would be read as their answers. */
 const LOOSE = ['attack/perl/batch.pl', 'attack/perl/helpers.pl'];
-/** Loading `warnings` takes 1 ms, a third of what Perl takes to start, of every start of a sandbox. */
+/** Loading `warnings` adds 1 ms to every start of a sandbox, a third of Perl's own start. */
 const WITHOUT_WARNINGS = ['sandbox/perl/launcher.pl'];
 
-/** For each line of code, without its comments: what is wrong with it. */
+/** Rules for each line of code, without its comments. */
 const RULES = [
   [
     'shell',
@@ -56,7 +56,7 @@ function look(file, text) {
     ...missing(isLoose || WITHOUT_WARNINGS.includes(file) || /\buse warnings;/.test(text), '"use warnings"'),
     ...lines.flatMap((line, at) => [
       ...(line.length > 130 ? [`${at + 1}: longer than 130 columns`] : []),
-      // lib/perl.ts takes out lines that begin with "#": none may be within a string.
+      // lib/perl.ts removes lines that begin with "#", so no string may contain one.
       ...(/<<[~"'A-Z]/.test(line) ? [`${at + 1}: a here-document`] : []),
       ...(/[^\t\x20-\x7e]/.test(line) ? [`${at + 1}: not ASCII`] : []),
       ...(/^\s*#/.test(line) ? [] : check(line, at, lines[at - 1] ?? '', own)),
@@ -88,7 +88,7 @@ function included(file, text) {
   return [...text.matchAll(/^# include (\S+)$/gm)].map(([, part]) => join(dirname(file), part));
 }
 
-/** As in src/lib/perl.ts, but that comments stay. */
+/** As in src/lib/perl.ts, but with comments. */
 function joined(file) {
   return texts.get(file).replaceAll(/^# include (\S+)\n/gm, (_, part) => joined(join(dirname(file), part)));
 }

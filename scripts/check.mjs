@@ -1,4 +1,4 @@
-// scripts/check.mjs: everything about the source that a machine can check without running it.
+// scripts/check.mjs: checks the source without running it.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './setup.mjs';

@@ -1,4 +1,4 @@
-// scripts/ci.mjs: what CI runs: `npm test`, then `npm run test:all` with every missing component a failure, and one line of counts for both.
+// scripts/ci.mjs: the CI run: `npm test`, then `npm run test:all` where every missing component is a failure, and one line of counts for both.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const counts = PARTS.map(({ words, env }, i) => {
   const all = { ...process.env, ...env, CI: '1', AGS_TEST_COUNTS: file };
   const { status } = spawnSync('npm', [...words, '--silent'], { cwd: root, stdio: 'inherit', env: all });
   const one = countsIn(file);
-  // A part that ends without counts, or badly without saying why, has failed.
+  // A part without counts, or with an unexplained failure, has failed.
   return status === 0 || one.failed > 0 ? one : { ...one, failed: 1 };
 });
 rmSync(dir, { recursive: true, force: true });

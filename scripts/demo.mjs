@@ -1,5 +1,5 @@
-// scripts/demo.mjs: `npm run demo`: the main features in a terminal, without a key, an account or a network.
-// Every command is real. The demo works in a throw-away project and writes nothing outside it.
+// scripts/demo.mjs: `npm run demo`: the main features in a terminal, without a key, an account or a network. Every command is real and works in
+// a throw-away project; nothing outside it is written.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// scripts/engine.mjs: a Docker engine for the tests, where none is running. It gets no network of its own: sandboxes have none.
-// Never a second one beside another: with --bridge=none it would take the first one's bridge away.
+// scripts/engine.mjs: starts a Docker daemon for the tests if none is running. It has no network, because sandboxes have none.
+// Never starts a second daemon: with --bridge=none it would remove the bridge of the first.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
@@ -15,20 +15,20 @@ const WAIT_MS = 90_000;
 export const engineAnswers = () =>
   spawnSync('docker', ['version', '--format', '{{.Server.Version}}'], { stdio: 'ignore' }).status === 0;
 
-/** Resolves with what stops it again; null: it was running before, or cannot run here. */
+/** Returns a function that stops the daemon; null: one was running already, or none can run here. */
 export async function startEngine() {
   if (engineAnswers() || process.getuid?.() !== 0) return null;
-  // One that has only just been started is somebody's: it gets its time.
+  // A daemon that was just started belongs to someone else; wait for it.
   for (const end = Date.now() + WAIT_MS; runs(ENGINE_PID, 'dockerd') && Date.now() < end; await sleep(500))
     if (engineAnswers()) return null;
-  // What was killed has left its number, which would keep the next from starting, or have it wait for who is not there.
+  // A killed daemon leaves its pid file, which would block or delay the next one.
   if (!runs(ENGINE_PID, 'dockerd')) rmSync(ENGINE_PID, { force: true });
   if (!runs(CONTAINERD_PID, 'containerd')) rmSync(CONTAINERD_PID, { force: true });
   const from = sizeOf(LOG);
   const log = openSync(LOG, 'a');
   const engine = spawn('dockerd', NO_NETWORK, { detached: true, stdio: ['ignore', log, log], cwd: '/' });
   closeSync(log);
-  // Where it is not installed: there is no process then.
+  // Docker is not installed.
   engine.on('error', () => undefined);
   const lives = () => engine.pid !== undefined && engine.exitCode === null;
   for (const end = Date.now() + WAIT_MS; lives() && Date.now() < end; await sleep(200))
@@ -42,7 +42,7 @@ export async function startEngine() {
   return null;
 }
 
-/** Who is dead and not buried has a number, but no program any more. */
+/** Whether the pid file names a live process of this program; a zombie has no executable. */
 function runs(pidFile, program) {
   try {
     return basename(readlinkSync(`/proc/${readFileSync(pidFile, 'utf8').trim()}/exe`)).split(' ')[0] === program;
@@ -53,7 +53,7 @@ function runs(pidFile, program) {
 
 const sizeOf = (file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-/** The timer must not keep Node alive: it would be waited out after the engine has gone. */
+/** The timer must not keep Node alive after the daemon has exited. */
 async function stop(engine) {
   if (engine.exitCode !== null || engine.signalCode !== null) return;
   engine.ref();

@@ -1,5 +1,5 @@
-// scripts/faults.mjs: `npm run faults`: hundreds of rounds in which something goes wrong (test/faults). `npm run faults -- 500` plays as
-// many. The seed is another each time, and printed: AGS_FAULT_SEED=<seed> plays the same choices again.
+// scripts/faults.mjs: `npm run faults`: hundreds of rounds with faults (test/faults). `npm run faults -- 500` sets the number. Each run has a
+// new seed and prints it: AGS_FAULT_SEED=<seed> repeats its choices.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
-// scripts/mutate.mjs: takes each protection of mutations.mjs out, one at a time, in a copy, and shows which test misses it.
+// scripts/mutate.mjs: removes each protection of mutations.mjs, one at a time, in a copy, and reports the test that notices.
 //   node scripts/mutate.mjs             all of them
 //   node scripts/mutate.mjs cookie CSP  those with such a word in their name
-// A protection that no test misses is a failure: it is useless, or nobody would notice that it is gone.
+// A protection that no test misses is a failure: it is useless or untested.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ for (const name of [
 ])
   cpSync(join(root, name), join(copy, name), { recursive: true });
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-// Sandbox tests are run as another user too; and what is left of a mutant need not fit its types.
+// Sandbox tests also run as another user, and the code of a mutant may have type errors.
 chmodSync(copy, 0o755);
 const settings = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8'));
 settings.compilerOptions.noCheck = true;
@@ -54,7 +54,6 @@ try {
 }
 process.exitCode = unnoticed === 0 ? 0 : 1;
 
-/** Names of the tests that fail. */
 function failing(test) {
   const out = join(copy, 'result.json');
   run(

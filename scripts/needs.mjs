@@ -1,12 +1,11 @@
-// scripts/needs.mjs: which tier a test file belongs to, and what it needs of the machine.
-// A file says so in a line of its own: `// needs: docker, sandbox` (none of its tests runs without) and `// uses: curl` (some of its
-// tests are skipped without). The lines of every file below test/ that it imports count as its own, so a helper that starts Docker
-// says so once, for everybody who imports it.
+// scripts/needs.mjs: the tier of a test file and its needs of the machine. A file declares them in separate lines: `// needs: docker, sandbox`
+// (without it none of its tests run) and `// uses: curl` (without it some are skipped). Lines of imported files below test/ count too, so a
+// helper that starts Docker declares it once.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { has, NEEDED, root } from './setup.mjs';
 
-/** The programs that make a component. Set-up knows the packages they come from. */
+/** The programs of each component. Set-up knows their packages. */
 const PROGRAMS = {
   sandbox: NEEDED,
   'low-ports': [],
@@ -38,13 +37,13 @@ export function allTestFiles() {
     .toSorted();
 }
 
-/** `callers`: it tries the same as root and as an ordinary user. Paths are relative to the repository. */
+/** `callers`: runs as root and as an ordinary user. Paths are relative to the repository. */
 export function describeFile(file) {
   const paths = reached(join(root, file));
   const texts = paths.map((path) => readFileSync(path, 'utf8'));
   const needs = new Set(texts.flatMap((text) => declared(text, 'needs')));
   const uses = new Set(texts.flatMap((text) => declared(text, 'uses')));
-  // Everybody imports the harness, which is where they are named.
+  // Every file imports the harness, which defines the names.
   const callers = texts.some(
     (text, i) => !paths[i].endsWith('test/harness.ts') && /\bCALLERS\b|\bALSO_AS_USER\b/.test(text),
   );
@@ -63,7 +62,7 @@ export const programsOf = (names) => names.flatMap((name) => PROGRAMS[name]);
 
 export const isInstalled = (name) => PROGRAMS[name].every((program) => has(program));
 
-/** The file and whatever it imports from test/, followed to the end. */
+/** The file and its imports from test/, recursively. */
 function reached(file, found = new Set()) {
   if (found.has(file) || !existsSync(file) || relative(join(root, 'test'), file).startsWith('..')) return [];
   found.add(file);

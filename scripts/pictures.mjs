@@ -1,5 +1,5 @@
-// scripts/pictures.mjs: `node scripts/pictures.mjs`: the pictures of docs/pictures, taken of the real page in front of real tasks in a
-// throw-away project. Needs a build, PostgreSQL, Redis and Chromium; `AGS_CHROMIUM` names another one than /usr/bin/chromium.
+// scripts/pictures.mjs: `node scripts/pictures.mjs`: takes the pictures of docs/pictures from the real page with real tasks in a throw-away
+// project. Needs a build, PostgreSQL, Redis and Chromium; `AGS_CHROMIUM` replaces /usr/bin/chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ const FILES = {
   'src/cart.ts': 'export const total = (prices: number[]): number => prices.reduce((sum, one) => sum + one, 0);\n',
   'test/date.test.mjs': "import { test } from 'node:test';\n\ntest('today', () => {});\n",
 };
-// In words of the demo agent: what each does after the line that says what for.
+// Goals of the demo agent: a title, then its steps.
 const TASKS = {
   'update-readme': ['Write down how to run the tests', 'append: README.md Tests run in any time zone.', 'use: 40000'],
   'date-tests': [
@@ -128,17 +128,17 @@ async function tasks() {
     try {
       start(name, parts);
     } catch {
-      // Whoever fails ends with another code; its state says so below.
+      // A failing task has another exit code; `until` checks its state.
     }
     await until(name, 'ready', 'failed');
   }
   ags('merge', 'update-readme', '--yes', '--check');
-  // On what the review chooses first: everything but what can run code.
+  // Checks the review's default selection: all files except risky ones.
   ags('check', 'date-tests');
   start('cache-pages', ASKS, '--detach');
   await until('cache-pages', 'needs-you');
   start('login-limit', RUNS, '--detach');
-  // On a busy machine it waits for its turn, which is a picture too.
+  // A busy machine may queue it, which is fine in a picture.
   await until('login-limit', 'running', 'queued');
 }
 

@@ -1,10 +1,10 @@
-// scripts/podman-user.mjs: an ordinary user of its own for whoever tries Podman out: one that the machine knows, with ids to give
-// to the users of containers, a home and a runtime directory. Everything goes with it.
+// scripts/podman-user.mjs: creates an ordinary user for trying Podman: with an account, subordinate IDs for containers, a home and a runtime
+// directory. All of it is removed afterwards.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** As root only. Of two with one name, whoever came first would be taken away from the other. */
+/** Root only. A second user with the same name would replace the first. */
 export function createUser(name) {
   removeUser(name);
   retried('useradd', ['--no-create-home', '--shell', '/bin/sh', name]);
@@ -12,7 +12,7 @@ export function createUser(name) {
     if (!readFileSync(`/etc/${file}`, 'utf8').includes(`${name}:`))
       retried('usermod', [`--add-${file}s`, '300000000-300065535', name]);
   const uid = Number(execFileSync('id', ['-u', name], { encoding: 'utf8' }));
-  // Podman's own files are many and small; its pause process must be one that sees this directory.
+  // Podman has many small files, and its pause process must see this directory.
   const home = mkdtempSync('/tmp/ags-podman-');
   const runtime = join(home, 'runtime');
   mkdirSync(runtime, { mode: 0o700 });
@@ -25,7 +25,7 @@ export function createUser(name) {
     env,
     [Symbol.dispose]() {
       const inside = { cwd: '/', env: { ...env, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, uid, gid: uid };
-      // What belongs to its ids can be removed by it only, and then its namespaces.
+      // Only the user can remove files of its subordinate IDs, and its namespaces are needed for that.
       spawnSync('podman', ['unshare', 'rm', '-rf', join(home, '.local')], inside);
       spawnSync('podman', ['system', 'migrate'], inside);
       rmSync(home, { recursive: true, force: true });
@@ -38,7 +38,7 @@ function removeUser(name) {
   if (spawnSync('id', [name]).status === 0) retried('userdel', ['--force', name]);
 }
 
-/** Others may be changing the list of users at the same moment. */
+/** Retries, because another process may lock the list of users. */
 function retried(program, args) {
   for (let left = 20; ; left -= 1) {
     const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });

@@ -1,4 +1,4 @@
-// scripts/sandbox-works.mjs: may a native sandbox be started here, and if not, why? The reason and the fix are those of `ags doctor`.
+// scripts/sandbox-works.mjs: whether a native sandbox can start here, and if not, the reason and the fix of `ags doctor`.
 import { spawnSync } from 'node:child_process';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { has, installing, NEEDED, root } from './setup.mjs';
 const LEAST = ['--unshare-all', '--ro-bind', '/', '/', '--proc', '/proc', '--dev', '/dev', '--', 'true'];
 const INSTEAD = 'or use containers instead: --backend docker';
 
-/** Null: it may. Otherwise one sentence with the reason, the fix, and what can be done instead. */
+/** Null: it can. Otherwise one sentence with the reason, the fix and an alternative. */
 export function whyNoSandbox(uid = process.getuid()) {
   const missing = NEEDED.filter((program) => !has(program));
   if (missing.length > 0) {
@@ -28,13 +28,13 @@ export function whyNoSandbox(uid = process.getuid()) {
   }
 }
 
-/** The first thing that doctor misses. */
+/** The first missing item of doctor. */
 export function sentence(json) {
   let checks = [];
   try {
     checks = JSON.parse(json).checks;
   } catch {
-    // Without doctor's words, its name is the fix.
+    // Without output of doctor, suggest running it.
   }
   const { message = 'a test sandbox does not start', fix = 'See: ./ags doctor' } =
     checks.find(({ status }) => status === 'missing') ?? {};

@@ -1,7 +1,7 @@
-// scripts/select.mjs: which test files a command runs, as which caller, and what it says about those it does not run.
+// scripts/select.mjs: the test files that a command runs, their callers, and the report about files that it does not run.
 import { relative } from 'node:path';
 
-/** `args` of the command line: words that a file's path contains choose files of any tier; the rest is for vitest. */
+/** `args` of the command line: words in a file's path select files of any tier; the rest goes to vitest. */
 export function splitArgs(args, files) {
   const isFile = (word) => !word.startsWith('-') && files.some((file) => file.includes(normal(word)));
   return { named: args.filter(isFile).map(normal), options: args.filter((word) => !isFile(word)) };
@@ -9,7 +9,7 @@ export function splitArgs(args, files) {
 
 const normal = (word) => relative('', word);
 
-/** Of files as needs.mjs describes them. `npm run test:all` also tries what `npm test` leaves out of the core. */
+/** Takes files as needs.mjs describes them. `npm run test:all` also runs what `npm test` skips in the core. */
 export function selectFiles(described, { tier, named, isRoot }) {
   if (named.length > 0) return described.filter(({ file }) => named.some((word) => file.includes(word)));
   const isLeftOut = ({ needs, uses, callers }) =>
@@ -17,7 +17,7 @@ export function selectFiles(described, { tier, named, isRoot }) {
   return described.filter((one) => one.tier === tier || (tier === 'full' && one.tier === 'core' && isLeftOut(one)));
 }
 
-/** One line for each missing component: what was not tried, and the command that tries it. */
+/** One line per missing component, with the command that runs its tests. */
 export function skipLines(leftOut, skippedTests) {
   const groups = new Map();
   const add = (why, file, unit) => {
@@ -35,7 +35,7 @@ export function skipLines(leftOut, skippedTests) {
   });
 }
 
-/** The line that ends every run. */
+/** The last line of every run. */
 export const countsLine = ({ passed, failed, skipped }) => `${passed} passed, ${failed} failed, ${skipped} skipped`;
 
 export function addCounts(all) {

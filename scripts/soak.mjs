@@ -1,6 +1,6 @@
-// scripts/soak.mjs: `npm run soak -- --minutes 60 --parallel 20`: tasks side by side in a loop, and whether anything grows or is left.
-// What was seen goes to bench/results/soak.json; `npm run bench -- soak` puts it into docs/reference/benchmarks.md. With --dry nothing is written.
-// Ends with 1 when a bound is crossed.
+// scripts/soak.mjs: `npm run soak -- --minutes 60 --parallel 20`: runs tasks in parallel in a loop and looks for growth and leftovers. Results go
+// to bench/results/soak.json; `npm run bench -- soak` adds them to docs/reference/benchmarks.md. --dry writes nothing. Exits with 1 if a bound is
+// exceeded.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -19,14 +19,14 @@ const parallel = Math.ceil(positive('parallel', values.parallel));
 await setUp();
 const { benchSoak } = await import('../bench/soak.mjs');
 const { terminalReport, verdict } = await import('../bench/report.mjs');
-const { createWorld } = await import('../bench/world.mjs');
+const { createFixture } = await import('../bench/fixture.mjs');
 
-const world = createWorld(root, null, true);
-// Whatever happens, nothing of it stays behind.
-process.on('exit', () => world[Symbol.dispose]());
+const fixture = createFixture(root, null, true);
+// Removes everything on any exit.
+process.on('exit', () => fixture[Symbol.dispose]());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
-// A hundred looks, whatever the length.
-const section = await benchSoak(world, { minutes, parallel, everyMs: Math.max(500, minutes * 600) });
+// A hundred samples for any duration.
+const section = await benchSoak(fixture, { minutes, parallel, everyMs: Math.max(500, minutes * 600) });
 process.stdout.write(`\n${terminalReport([section])}\n`);
 if (!values.dry) {
   const file = join(root, 'bench/results/soak.json');

@@ -1,8 +1,8 @@
-// scripts/test-report.mjs: a reporter of vitest: what came of each file, for the script that started it.
+// scripts/test-report.mjs: a vitest reporter that writes the results of each file for the script that started it.
 import { writeFileSync } from 'node:fs';
 
 export default class {
-  /** Errors that no test waited for belong to the file during which they came. */
+  /** Errors outside tests belong to the file that was running. */
   onTestRunEnd(modules, errors) {
     const files = modules.map((module) => {
       const tests = [...module.children.allTests()];

@@ -15,7 +15,7 @@ import { root, setUp } from './setup.mjs';
 import { enterOwnTmp, TEST_USER } from './own-tmp.mjs';
 
 const REPORTERS = ['--reporter=default', `--reporter=${join(root, 'scripts/test-report.mjs')}`];
-// More failures than this are no accident of a busy machine.
+// More failures than this are not accidents of a busy machine.
 const MOST_AGAIN = 12;
 const PROOF = join(root, 'test/proof.json');
 
@@ -28,7 +28,7 @@ const { named, options } = splitArgs(args, all);
 const isWhole = named.length === 0 && options.length === 0;
 const chosen = selectFiles(all.map(describeFile), { tier, named, isRoot });
 const wanted = [...new Set(chosen.flatMap(({ needs, uses }) => [...needs, ...uses]))];
-// `npm test` installs nothing but what a sandbox needs, unless a file of another tier is named.
+// `npm test` installs only requirements of a sandbox, unless a file of another tier is named.
 const mayInstall = tier !== 'core' || chosen.some((one) => one.tier !== 'core');
 
 await setUp({
@@ -37,7 +37,7 @@ await setUp({
 });
 const noSandbox = wanted.includes('sandbox') ? whyNoSandbox(isRoot ? TEST_USER : undefined) : null;
 if (noSandbox !== null) say(noSandbox);
-// Before /tmp becomes the tests' own: the engine has the file systems of this machine.
+// Before the tests get their own /tmp: Docker's daemon sees the machine's file systems.
 const stopEngine = mayInstall && wanted.includes('docker') ? await startEngine() : null;
 const withLowPorts = wanted.includes('low-ports') ? lowPorts() : [];
 const absent = new Set(wanted.filter((name) => !isThere(name)));
@@ -53,7 +53,7 @@ const failures = [];
 const results = runTests(files);
 const again = results.files.filter(({ failed }) => failed > 0).map(({ file }) => file);
 const flaky = [];
-// A machine shared with others starves a process now and then. A test that fails again, alone, is broken.
+// A busy machine may starve a process now and then. A test that fails again, alone, is broken.
 if (isWhole && again.length > 0 && again.length <= MOST_AGAIN) {
   say(`once more, one at a time:\n${again.map((file) => `  ${file}\n`).join('')}`);
   const first = failures.splice(0);
@@ -87,14 +87,14 @@ function close() {
   ]);
   if (tier === 'proof' && isWhole) keepProof(counts);
   say(`took ${Math.round((Date.now() - started) / 1000)} s`);
-  // scripts/ci.mjs adds the counts of several runs, and says them itself.
+  // scripts/ci.mjs adds the counts of several runs and prints the sum.
   const { AGS_TEST_COUNTS } = process.env;
   if (AGS_TEST_COUNTS === undefined) process.stdout.write(`${countsLine(counts)}\n`);
   else appendFileSync(AGS_TEST_COUNTS, `${JSON.stringify(counts)}\n`);
   process.exitCode = counts.failed === 0 && noSandbox === null ? 0 : 1;
 }
 
-/** Of a test that is skipped without a note. */
+/** For tests skipped without a note. */
 function reason(file) {
   const { uses } = chosen.find((one) => one.file === file) ?? { uses: [] };
   const missing = uses.find((name) => absent.has(name));
@@ -108,7 +108,7 @@ function isThere(name) {
   return isInstalled(name) && (name !== 'docker' || engineAnswers());
 }
 
-/** The results of each file. Those that need low ports have a run of their own where that takes a network of their own. */
+/** Results by file. Files that need low ports run separately if those need a network namespace. */
 function runTests(some, more = []) {
   const needsPorts = (file) => chosen.some((one) => one.file === file && one.needs.includes('low-ports'));
   const prefix = withLowPorts ?? [];
@@ -118,7 +118,7 @@ function runTests(some, more = []) {
   return { files: both.flatMap((one) => one.files), homeless: both.reduce((sum, one) => sum + one.homeless, 0) };
 }
 
-/** A run that ends without results has failed. */
+/** A run without results has failed. */
 function runVitest(some, more, prefix = []) {
   if (some.length === 0) return { files: [], homeless: 0 };
   const report = join(dir, 'report.json');
@@ -140,7 +140,7 @@ function runVitest(some, more, prefix = []) {
   }
 }
 
-/** Protections that are taken out one by one: how many a test missed, and how many none did. */
+/** Removes protections one by one and counts those that a test missed and those that none did. */
 function mutate() {
   const { stdout, status } = spawnSync(process.execPath, [join(root, 'scripts/mutate.mjs')], {
     cwd: root,
@@ -154,7 +154,7 @@ function mutate() {
   return { missed: count('missed'), unnoticed: status === 0 || unnoticed > 0 ? unnoticed : 1 };
 }
 
-/** The last result, in the repository: whether the protections that are there now were proven. */
+/** Stores the last result in the repository, with the commit that it proves. */
 function keepProof(counts) {
   const git = (...words) => spawnSync('git', words, { cwd: root, encoding: 'utf8' }).stdout.trim();
   const isChanged = git('status', '--porcelain', '--', 'src', 'web', 'test', 'scripts') !== '';

@@ -1,5 +1,5 @@
-// bench/gateway/alone.mjs: a proxy without a sandbox around its client: starts the proxy, then the client with the proxy in its
-// environment. Argument: { kind: 'ags', ags, config } or { kind: 'srt', directory, settings }, and the command of the client.
+// bench/gateway/alone.mjs: starts a proxy, then a client without a sandbox, with the proxy in its environment. Argument:
+// { kind: 'ags', ags, config } or { kind: 'srt', directory, settings }, and the client's command.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ async function startAgs({ ags, config, port }) {
   return { proxy: `http://127.0.0.1:${port}`, stop: () => gateway.kill() };
 }
 
-/** As a program starts it that uses it as a library: with its guard of addresses and its password. */
+/** Starts it as a library user does, with its address guard and its password. */
 async function startSrt({ directory, settings }) {
   const { SandboxManager } = await import(pathToFileURL(join(directory, 'dist/index.js')).href);
   await SandboxManager.initialize(JSON.parse(readFileSync(settings, 'utf8')));

@@ -1,4 +1,4 @@
-// bench/gateway/bench.mjs: the gateway beside other proxies. Gets them, makes the place, and has everything measured there.
+// bench/gateway/bench.mjs: compares the gateway with other proxies: installs them, prepares their place and runs the measurements there.
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -6,37 +6,37 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installPrograms, programVersion } from '../peers.mjs';
 import { number } from '../stats.mjs';
-import { wait } from '../world.mjs';
+import { wait } from '../fixture.mjs';
 import { prepareFirst } from './first.mjs';
 import { fromInsideSection } from './from-inside-section.mjs';
 import { buildLoad, inPlace } from './place.mjs';
 import { asGateway, gatewaySections } from './sections.mjs';
 
-export async function benchGateway(root, world, peers, effort) {
+export async function benchGateway(root, fixture, peers, effort) {
   const isRoot = process.getuid() === 0;
   const tinyproxy = installPrograms({ tinyproxy: 'tinyproxy' });
-  // It insists on a user of its own to become.
+  // Squid changes to a user of its own, so only root can start it.
   const squid = isRoot ? installPrograms({ squid: 'squid' }) : 'it can be started by root only';
-  const { dir, load } = prepareLoad(world, 'gateway');
+  const { dir, load } = prepareLoad(fixture, 'gateway');
   const files = inPlace([]).files;
   const settings = {
     ...effort,
     dir,
     isRoot,
     load,
-    ags: world.ags(),
+    ags: fixture.ags(),
     tinyproxy: tinyproxy === null,
     squid: squid === null,
-    srt: peers.directory === null ? null : srtPackage(world),
+    srt: peers.directory === null ? null : srtPackage(fixture),
     dist: join(root, 'dist'),
-    // Others are root only of the place where this is measured, which is not what they would be.
-    first: isRoot ? prepareFirst(world.actors.root, load) : null,
-    // Each needs two descriptors of the proxy, which has some more.
+    // Without root only a user namespace has root's rights, which would distort this measurement.
+    first: isRoot ? prepareFirst(fixture.actors.root, load) : null,
+    // Each connection needs two descriptors of the proxy, which has some of its own.
     held: [1000, Math.min(10_000, Math.floor((files - 200) / 2))],
   };
   const others = await busyCores();
   const found = await measureIn('inside.mjs', settings);
-  const { section, notes: insideNotes } = await benchFromInside(world, peers, effort);
+  const { section, notes: insideNotes } = await benchFromInside(fixture, peers, effort);
   const versions = [
     ...(settings.tinyproxy ? [`tinyproxy ${programVersion(['tinyproxy', '-v'])}`] : []),
     ...(settings.squid ? [`squid ${programVersion(['squid', '-v'])}`] : []),
@@ -59,45 +59,45 @@ export async function benchGateway(root, world, peers, effort) {
   });
 }
 
-const srtPackage = (world) => join(world.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime');
+const srtPackage = (fixture) => join(fixture.dir, 'peers/node_modules/@anthropic-ai/sandbox-runtime');
 
-/** Only the connections from inside sandboxes. */
-export async function benchFromInsideAlone(world, peers, effort) {
-  const { section, notes } = await benchFromInside(world, peers, effort);
+/** Measures only the connections from inside sandboxes. */
+export async function benchFromInsideAlone(fixture, peers, effort) {
+  const { section, notes } = await benchFromInside(fixture, peers, effort);
   if (section === null) throw new Error(notes.join(' '));
   return asGateway(section);
 }
 
-async function benchFromInside(world, peers, effort) {
-  // Others are root only of the place where this is measured, and a sandbox started by such a root is not what they would have.
+async function benchFromInside(fixture, peers, effort) {
+  // Without root only a user namespace has root's rights, and a sandbox started there differs from a real one.
   const why =
     process.getuid() === 0
       ? installPrograms({ bwrap: 'bubblewrap', ip: 'iproute2' })
       : 'the network for it can be made by root only';
   if (why !== null) return { section: null, notes: [`Connections from inside sandboxes were not measured: ${why}.`] };
-  const { dir, load } = prepareLoad(world, 'from-inside');
+  const { dir, load } = prepareLoad(fixture, 'from-inside');
   const settings = {
     ...effort,
     dir,
     load,
-    actor: world.actors.user,
-    ags: world.ags(),
-    srt: world.srt?.() ?? null,
-    srtPackage: srtPackage(world),
+    actor: fixture.actors.user,
+    ags: fixture.ags(),
+    srt: fixture.srt?.() ?? null,
+    srtPackage: srtPackage(fixture),
   };
   const found = await measureIn('from-inside.mjs', settings);
   return { section: fromInsideSection({ found, ...effort, peers }), notes: [] };
 }
 
-function prepareLoad(world, name) {
+function prepareLoad(fixture, name) {
   const noCompiler = installPrograms({ cc: 'gcc libc6-dev' });
   if (noCompiler !== null) throw new Error(`the client of the gateway's measurements cannot be built: ${noCompiler}`);
-  const dir = join(world.dir, name);
+  const dir = join(fixture.dir, name);
   mkdirSync(dir);
   return { dir, load: buildLoad(dir) };
 }
 
-/** In cores: from here on, foreign work decides over figures that need two processes to run at once. */
+/** In cores: above this load, figures that need two concurrent processes are unreliable. */
 const BUSY = 0.5;
 
 async function busyCores() {
@@ -114,7 +114,7 @@ async function measureIn(name, settings) {
   const script = fileURLToPath(new URL(name, import.meta.url));
   const { argv } = inPlace([process.execPath, script, JSON.stringify(settings)]);
   const child = spawn(argv[0], argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
-  // It waits for its child and heeds nothing milder.
+  // unshare waits for its child and ignores milder signals.
   process.once('exit', () => child.kill('SIGKILL'));
   let text = '';
   child.stdout.on('data', (data) => {

@@ -1,4 +1,4 @@
-// bench/gateway/figures.mjs: the figures that tables and bars are made of, from what the client reports.
+// bench/gateway/figures.mjs: converts client reports into the figures of tables and bars.
 import { ratio, spread, summary } from '../stats.mjs';
 
 export const perSecond = (runs) => runs.map((run) => run.count / run.seconds);

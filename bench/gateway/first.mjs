@@ -1,17 +1,17 @@
-// bench/gateway/first.mjs: how soon after its start a sandbox can use the network: a command that asks for one thing through
-// the gateway, beside one that does nothing.
+// bench/gateway/first.mjs: the time from the start of a sandbox to its first network answer: a command that sends one request through
+// the gateway, compared with one that does nothing.
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { measured, parseMeasured, start } from '../measure.mjs';
-import { emptyDirectory } from '../world.mjs';
+import { emptyDirectory } from '../fixture.mjs';
 import { NAME } from './names.mjs';
 import { PORTS } from './place.mjs';
 import { inTurn } from './rounds.mjs';
 
-/** Where every sandbox has its proxy. */
-const DOOR = 3128;
+/** The port of the proxy in every sandbox. */
+const PROXY_PORT = 3128;
 
-/** Before anything is measured: a project with a client in it, and a configuration that allows its one question. */
+/** Prepares a project with a client and a configuration that allows its one request. */
 export function prepareFirst(actor, load) {
   const project = emptyDirectory(actor, 'first');
   copyFileSync(load, join(project, 'load'));
@@ -37,14 +37,14 @@ export async function firstAnswers({ first: { actor, project }, ags, rounds }) {
       timed(actor, [...ags, 'exec', '--', ...command], project);
   const variants = {
     nothing: exec('true'),
-    asking: exec('./load', 'once', `via=tcp:${DOOR}`, `to=${NAME}:${PORTS.plain}`),
+    asking: exec('./load', 'once', `via=tcp:${PROXY_PORT}`, `to=${NAME}:${PORTS.plain}`),
   };
-  // The first run tries a whole sandbox out.
+  // The first run tests a whole sandbox.
   for (const variant of Object.values(variants)) await variant();
   return inTurn(rounds, variants);
 }
 
-// Not blocking: the name server is in this process.
+// Asynchronous, because the name server runs in this process.
 async function timed(actor, argv, cwd) {
   const child = start(actor, measured(argv, 2), { cwd });
   child.stdin.end();

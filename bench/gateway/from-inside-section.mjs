@@ -1,4 +1,4 @@
-// bench/gateway/from-inside-section.mjs: what was found about connections from inside sandboxes, as a section of the report.
+// bench/gateway/from-inside-section.mjs: the report section about connections from inside sandboxes.
 import { ratio } from '../stats.mjs';
 import { cpuEach, cpuPerGb, megabytes, of, p50, p99, perSecond, times } from './figures.mjs';
 
@@ -9,7 +9,7 @@ const LABELS = {
   gateway: '**`ags gateway`**, no sandbox',
   proxy: 'the proxy of srt, no sandbox',
 };
-/** Who is compared with whom. */
+/** Peers by the variant of ours to compare them with. */
 const OURS = { srt: 'ags', proxy: 'gateway' };
 
 export function fromInsideSection({ found, rounds, seconds, peers }) {

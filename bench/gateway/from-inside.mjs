@@ -1,8 +1,7 @@
-// bench/gateway/from-inside.mjs: connections from inside sandboxes, with everything that carries them. Started by
-// bench/gateway/bench.mjs in namespaces of its own, with its settings as the only argument; the last line it prints is what
-// it found.
+// bench/gateway/from-inside.mjs: measures connections from inside sandboxes with everything that carries them. Started by
+// bench/gateway/bench.mjs in its own namespaces, with its settings as the only argument; the last line of output is the result.
 import { execFileSync } from 'node:child_process';
-import { openFarPlace } from './far-place.mjs';
+import { openRemotePlace } from './remote-place.mjs';
 import { NAME, UNLISTED } from './names.mjs';
 import { PORTS } from './place.mjs';
 import { inTurn, mapValues } from './rounds.mjs';
@@ -13,7 +12,7 @@ const { rounds, seconds, warmUp } = settings;
 const TO = `${NAME}:${PORTS.plain}`;
 const MANY = 16;
 
-const place = await openFarPlace(settings);
+const place = await openRemotePlace(settings);
 const own = prepareSandboxes(settings);
 const ways = {};
 for (const [name, command] of Object.entries(commands({ ...settings, ...own }))) {
@@ -22,7 +21,7 @@ for (const [name, command] of Object.entries(commands({ ...settings, ...own })))
   if (name !== 'direct') await ways[name].mustRefuse(`${UNLISTED}:${PORTS.plain}`);
 }
 
-/** How many lines the log of ags should have: at the end of each measurement some connections are still on their way. */
+/** Bounds for the lines in the log of ags: some connections are still open at the end of each measurement. */
 let [fewest, most] = [1, 1];
 const results = await measure();
 for (const way of Object.values(ways)) await way.close();
@@ -43,7 +42,7 @@ async function measure() {
         return found;
       }),
     );
-  // Programs that compile themselves while they run settle after some thousand connections.
+  // JIT compilers settle after some thousand connections.
   await phase(1, 'tunnels', { many: MANY, seconds: warmUp });
   return {
     tunnels: await phase(rounds, 'tunnels', { many: MANY }),

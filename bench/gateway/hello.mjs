@@ -1,11 +1,11 @@
-// bench/gateway/hello.mjs: two openings of the same length: the first message of a TLS client, and a plain request.
+// bench/gateway/hello.mjs: two first messages of the same length: a TLS ClientHello and a plain request.
 import { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
 
-/** What clients commonly fill it up to. */
+/** The common padded length of a ClientHello. */
 const LENGTH = 517;
 
-/** What Node's own TLS says first, padded as RFC 7685 has it. */
+/** The ClientHello of Node's own TLS, padded per RFC 7685. */
 export async function clientHello(name) {
   const said = await new Promise((resolve) => {
     const wire = new Duplex({ read() {}, write: (bytes, _, done) => (resolve(bytes), done()) });
@@ -24,7 +24,7 @@ export async function clientHello(name) {
   return whole;
 }
 
-// Record and handshake heads, version, random; then the session, the ciphers and the compressions, each with its length.
+// Skips the record and handshake heads, version and random, then session, ciphers and compressions, each with its length.
 function extensionsAt(hello) {
   const session = 5 + 4 + 2 + 32;
   const ciphers = session + 1 + hello[session];

@@ -1,5 +1,5 @@
-// bench/gateway/inside.mjs: measures the proxies, all in one place and in turn. Started by bench/gateway/bench.mjs in
-// namespaces of its own, with its settings as the only argument; the last line it prints is what it found.
+// bench/gateway/inside.mjs: measures all proxies in turn in one place. Started by bench/gateway/bench.mjs in its own namespaces, with its
+// settings as the only argument; the last line of output is the result.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ await place.close();
 process.stdout.write(`\n${JSON.stringify(results)}\n`);
 process.exit(0);
 
-/** Everything that needs no fresh process: all proxies stay up, and take turns. */
+/** Measures with all proxies up, in turn. */
 async function compare() {
   const proxies = {};
   for (const [i, [name, start]] of Object.entries(starters).entries()) proxies[name] = await start(7000 + i);
@@ -57,7 +57,7 @@ async function compare() {
       mapValues(ways, (way) => () => askBy(way, mode, { to: PLAIN, seconds, ...how })),
     );
 
-  // Programs that compile themselves while they run settle after some thousand tunnels.
+  // JIT compilers settle after some thousand tunnels.
   for (const way of Object.values(ways)) await askBy(way, 'tunnels', { to: PLAIN, many: 16, seconds: settings.warmUp });
   const found = {
     tunnels: await phase('tunnels', { many: 16 }),
@@ -72,7 +72,7 @@ async function compare() {
   return found;
 }
 
-/** The same number of bytes, once as TLS whose name is checked and once as something else. */
+/** Sends the same number of bytes as TLS with a verified name, and as another protocol. */
 async function hellos(way) {
   const files = { hello: join(place.dir, 'hello'), plain: join(place.dir, 'plain') };
   writeFileSync(files.hello, await clientHello(NAME));
@@ -84,7 +84,7 @@ async function hellos(way) {
   });
 }
 
-/** Does it matter how long the list is? */
+/** Compares a short list of rules with a long one. */
 async function rules() {
   const ways = {};
   const children = [];
@@ -104,7 +104,7 @@ async function rules() {
   return found;
 }
 
-/** What can be measured only from within. */
+/** Measures single steps of the gateway. */
 async function steps() {
   const script = fileURLToPath(new URL('parts.mjs', import.meta.url));
   const { steps: found } = await inTurn(Math.min(rounds, 5), {
@@ -113,7 +113,7 @@ async function steps() {
   return found;
 }
 
-/** In fresh processes: one that has been busy has room left over from then. */
+/** In new processes, because a busy one keeps unused memory. */
 async function memory() {
   let port = 7200;
   const once = (start, count) => async () => {
@@ -134,7 +134,7 @@ async function memory() {
   });
 }
 
-/** Asks again, for longer, when nothing at all came through: on a machine that is busy elsewhere a round can be too short. */
+/** Repeats a round without results for longer, because a busy machine may need more time. */
 async function askBy({ via, pids }, mode, how) {
   for (let { seconds } = how; seconds < 10; seconds *= 2) {
     const found = await ask(place, mode, { via, ...how, seconds, ...(pids === null ? {} : { pids: pids.join(',') }) });

@@ -1,4 +1,4 @@
-// bench/gateway/inspect.mjs: requests inside TLS: through a tunnel as it is, and looked into one by one.
+// bench/gateway/inspect.mjs: requests inside TLS, tunnelled and inspected.
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

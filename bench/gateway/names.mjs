@@ -1,18 +1,18 @@
-// bench/gateway/names.mjs: the names that are asked for, and a DNS server that knows them: all of them are this machine.
+// bench/gateway/names.mjs: the host names, and a DNS server that resolves them all to this machine.
 import { createSocket } from 'node:dgram';
 
-/** As many as a project's list has. The one that is asked for stands in the middle, neither first nor last to be found. */
+/** As many as in a typical project. The requested one is in the middle of the list. */
 export const NAMES = Array.from({ length: 52 }, (_, i) => `host${String(i + 1).padStart(2, '0')}.bench.test`);
 export const NAME = NAMES[25];
 
-/** Leads to the same place, and is on nobody's list. */
+/** Resolves to the same place, but is on no list. */
 export const UNLISTED = 'elsewhere.test';
 
-/** All of them are this address. */
+/** Maps all names to one address. */
 export const hostsFile = (address) =>
   ['127.0.0.1 localhost', ...[...NAMES, UNLISTED].map((name) => `${address} ${name}`), ''].join('\n');
 
-/** Answers A with 127.0.0.1 and everything else with nothing. */
+/** Answers A queries with 127.0.0.1 and all others with nothing. */
 export async function serveNames(port) {
   const server = createSocket('udp4');
   server.on('message', (query, from) => server.send(answer(query), from.port, from.address));

@@ -1,5 +1,5 @@
-// bench/gateway/parts.mjs: what single steps of the gateway take, in a process of their own: a certificate, and a decision.
-// Arguments: the directory of the compiled code, how many certificates. Prints one line of JSON.
+// bench/gateway/parts.mjs: the cost of single steps of the gateway, in a separate process: a certificate, and a decision. Arguments: the
+// directory of the compiled code, and the number of certificates. Prints one line of JSON.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -34,7 +34,7 @@ function rule(name) {
   return { action: 'allow', host: name, port: 443, methods: null, path: null, origin: 'bench' };
 }
 
-/** Processor time of one, after a first run that is not counted. */
+/** Processor time of one call, after an unmeasured first call. */
 function cpuEach(act, times) {
   for (let i = 0; i < times / 4; i += 1) act();
   const before = process.cpuUsage();

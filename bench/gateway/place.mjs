@@ -1,6 +1,5 @@
-// bench/gateway/place.mjs: where proxies are measured: a network of its own with nothing but loopback, an /etc/hosts of its
-// own, the origin, and the client.
-// Invariant: whatever is started here is stopped when `stop` is called or the process ends.
+// bench/gateway/place.mjs: the place for measuring proxies: a network namespace with only loopback, its own /etc/hosts, the origin and the
+// client. Invariant: `stop` and the end of the process stop everything that was started here.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -10,7 +9,7 @@ import { hostsFile, serveNames } from './names.mjs';
 
 export const PORTS = { plain: 8080, tls: 443, names: 5300 };
 
-/** The command that runs a program in such a place, and how many descriptors a program may have there. */
+/** The command that runs a program in such a place, and the limit of its descriptors. */
 export function inPlace(argv) {
   const more = ['prlimit', `--nofile=${FILES}:${FILES}`];
   const mayRaise = spawnSync(more[0], [...more.slice(1), 'true'], { stdio: 'ignore' }).status === 0;
@@ -25,7 +24,7 @@ export function inPlace(argv) {
       ...(isRoot ? [] : ['--user', '--map-root-user']),
       '--mount',
       '--net',
-      // Whatever happens, all that was started there ends with it.
+      // The kernel ends everything in the namespace with its first process.
       '--pid',
       '--fork',
       '--kill-child',
@@ -36,7 +35,7 @@ export function inPlace(argv) {
   };
 }
 
-// Ten thousand tunnels are twenty thousand descriptors of a proxy.
+// A proxy needs twenty thousand descriptors for ten thousand tunnels.
 const FILES = 65_536;
 
 export function buildLoad(directory) {
@@ -47,7 +46,7 @@ export function buildLoad(directory) {
   return program;
 }
 
-/** `isRoot`: of the machine, not only of this place. */
+/** `isRoot`: root of the machine, not only in this place. */
 export async function openPlace({ dir, load, isRoot }) {
   prepareNetwork({ dir, load, hosts: hostsFile('127.0.0.1') });
   const programs = createPrograms(dir);
@@ -80,7 +79,7 @@ export function createPrograms(dir) {
     for (const child of started) child.kill('SIGKILL');
   });
   return {
-    /** Starts a program that stays. */
+    /** Starts a program that keeps running. */
     start(argv, { env = {}, ...options } = {}) {
       const child = spawn(argv[0], argv.slice(1), {
         env: { PATH: process.env.PATH, HOME: dir, LANG: 'C.UTF-8', ...env },
@@ -102,7 +101,7 @@ export function createPrograms(dir) {
   };
 }
 
-/** Waits until the program says this line; an error if it ends before. */
+/** Waits for this line of the program's output; an error if it ends before. */
 export function saysLine(child, line) {
   return new Promise((resolve, reject) => {
     let said = '';
@@ -116,7 +115,7 @@ export function saysLine(child, line) {
   });
 }
 
-/** Waits until something listens there. */
+/** Waits until the port accepts connections. */
 export async function listensOn(port, child) {
   for (let tries = 0; tries < 500; tries += 1) {
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`);
@@ -130,7 +129,7 @@ export async function listensOn(port, child) {
   throw new Error(`nothing listens on ${port}`);
 }
 
-/** Runs the client. A single failed tunnel is an error: a proxy that refuses is fast. */
+/** Runs the client. A single failed tunnel is an error, because refusing is fast. */
 export async function ask(place, mode, how) {
   const args = Object.entries(how).map(([key, value]) => `${key}=${value}`);
   const child = spawn(place.load, [mode, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -143,14 +142,14 @@ export async function ask(place, mode, how) {
   return JSON.parse(text);
 }
 
-/** A list that lets everything through would be a fast one. */
+/** Verifies that the proxy enforces its list, because one that does not would be faster. */
 export async function mustRefuse(place, via, to) {
   const child = spawn(place.load, ['once', `via=${via}`, `to=${to}`], { stdio: 'ignore' });
   const code = await new Promise((resolve) => child.once('close', resolve));
   if (code === 0) throw new Error(`${via} let ${to} through, which is not on its list`);
 }
 
-/** Opens tunnels and holds them. Closing its input lets go of them. */
+/** Opens tunnels and holds them until its input closes. */
 export async function hold(place, how) {
   const args = Object.entries(how).map(([key, value]) => `${key}=${value}`);
   const child = spawn(place.load, ['idle', ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -164,7 +163,7 @@ export async function hold(place, how) {
   };
 }
 
-/** A process and all that it started. */
+/** A process and all its descendants. */
 export function tree(pid) {
   const parents = new Map();
   for (const name of readdirSync('/proc')) {
@@ -181,7 +180,7 @@ export function tree(pid) {
   return found;
 }
 
-/** What the processes hold in memory, in kB. */
+/** Resident memory of the processes, in kB. */
 export function residentKb(pids) {
   return pids.reduce(
     (sum, pid) => sum + Number(/^Rss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))[1]),

@@ -1,4 +1,4 @@
-// bench/gateway/proxies.mjs: the proxies that are measured, each with the same 52 names and with its log, as one would run it.
+// bench/gateway/proxies.mjs: starts the measured proxies, each with the same 52 names and with its log, as in normal use.
 // Every starter returns how to reach the proxy and its process.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { listensOn, PORTS, saysLine } from './place.mjs';
 const PLACES = NAMES.flatMap((name) => [`${name}:${PORTS.plain}`, name]);
 const MOST_CLIENTS = 20_000;
 
-/** The gateway by itself, with a decision log. */
+/** The gateway alone, with a decision log. */
 export async function startAgs(place, { ags, port, rules = PLACES, env = {} }) {
   const dir = directory(place, `ags-${port}`);
   const socket = join(dir, 'gateway.sock');
@@ -33,7 +33,7 @@ export async function startAgs(place, { ags, port, rules = PLACES, env = {} }) {
   return { child, via: `tcp:${port}`, unix: `unix:${socket}`, dir };
 }
 
-/** As Debian ships it, but for the names, the ports and the number of clients (there: 100). */
+/** Debian's configuration, except for the names, the ports and the maximum number of clients (Debian: 100). */
 export async function startTinyproxy(place, { port, log }) {
   const dir = directory(place, `tinyproxy-${port}`);
   const names = join(dir, 'names');
@@ -63,7 +63,7 @@ export async function startTinyproxy(place, { port, log }) {
   return { child, via: `tcp:${port}` };
 }
 
-/** Debian's defaults for whatever is not said here: the log is written by a helper, nothing is kept on disk. */
+/** Debian's configuration for everything not set here: a helper writes the log, and nothing is cached on disk. */
 export async function startSquid(place, { port }) {
   const dir = directory(place, `squid-${port}`);
   const names = join(dir, 'names');
@@ -98,7 +98,7 @@ export async function startSrt(place, { srt, port }) {
   return { child, via: `tcp:${port}` };
 }
 
-// Writable for whoever a proxy becomes.
+// Writable for the user that a proxy changes to.
 function directory(place, name) {
   const dir = join(place.dir, name);
   mkdirSync(dir, { recursive: true });

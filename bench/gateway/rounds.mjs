@@ -1,7 +1,7 @@
-// bench/gateway/rounds.mjs: variants measured in turn, each round in another order. As `interleave` of bench/measure.mjs, for
-// measurements that take their time.
+// bench/gateway/rounds.mjs: measures variants in turn, each round in another order: `interleave` of bench/measure.mjs for asynchronous
+// measurements.
 
-/** Returns for each variant its rounds in order: the n-th of one belongs to the n-th of another. */
+/** Returns each variant's results by round. */
 export async function inTurn(rounds, variants) {
   const names = Object.keys(variants);
   const results = Object.fromEntries(names.map((name) => [name, []]));

@@ -1,19 +1,19 @@
-// bench/gateway/sandboxes.mjs: sandboxes that stay up, each started as its documentation says, with the client inside that does
-// what it is told line by line. All of them belong to the same user and have the same 52 entries on their list.
-// Invariant: the processor time of a sandbox is that of all its processes, those that have ended included, but the client.
+// bench/gateway/sandboxes.mjs: long-running sandboxes, started as their documentation says, with a client inside that reads commands line by
+// line. All belong to one user and have the same 52 names on their list.
+// Invariant: the processor time of a sandbox includes all its processes, even ended ones, except the client.
 import { chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { wait } from '../world.mjs';
-import { ORIGIN } from './far-place.mjs';
+import { wait } from '../fixture.mjs';
+import { ORIGIN } from './remote-place.mjs';
 import { NAMES } from './names.mjs';
 import { PORTS, tree } from './place.mjs';
 
 const ENTRIES = NAMES.map((name) => `${name}:${PORTS.plain}`);
 const NETWORK = { defaults: false, allow: ENTRIES, limits: { perSecond: 100_000, bytesOut: 'none' } };
 
-/** A project with the client in it, and the settings of both. */
+/** A project with the client, and the settings of both sandboxes. */
 export function prepareSandboxes({ dir, load, actor }) {
   const project = join(dir, 'project');
   const config = join(dir, 'config/ags');
@@ -42,7 +42,7 @@ export function prepareSandboxes({ dir, load, actor }) {
 const CLIENT = 'load';
 const OBEY = [`./${CLIENT}`, 'obey', 'lines'];
 
-/** What is measured, by name: how it is started, and how a client in it gets to the origin. */
+/** The variants by name: how each starts, and how its client reaches the origin. */
 export function commands({ ags, srt, srtPackage, settings, gateway }) {
   const alone = (how) => ({ argv: [process.execPath, ALONE, JSON.stringify({ ...how, client: OBEY })], via: 'env' });
   return {
@@ -76,7 +76,7 @@ export async function openSandbox(place, { actor, project }, { argv, via }) {
   };
   while ((await next()) !== 'ready') continue;
 
-  /** Runs the client inside; what it said, and whether it was content. */
+  /** Runs the client inside; returns its output and status. */
   async function run(mode, how) {
     const args = Object.entries({ via, ...how }).map(([key, value]) => `${key}=${value}`);
     child.stdin.write(`${[mode, ...args].join(' ')}\n`);
@@ -90,16 +90,16 @@ export async function openSandbox(place, { actor, project }, { argv, via }) {
   }
 
   return {
-    /** A single failed tunnel is an error: whoever refuses is fast. */
+    /** Runs the client. A single failed tunnel is an error, because refusing is fast. */
     async ask(mode, how) {
       const before = processorMs(child.pid);
       const { said, status } = await run(mode, how);
       if (status !== 0) throw new Error(`${argv.join(' ')}: load ${mode} failed (${status}): ${said}`);
-      // Closing connections, and writing down what happened, are part of it.
+      // Includes closing connections and writing the log.
       await wait(SETTLE_MS);
       return { ...JSON.parse(said), cpuUs: (processorMs(child.pid) - before) * 1000 };
     },
-    /** What stands between the client and the gateway may be up a little later than the client. */
+    /** Retries, because the path to the gateway may be ready later than the client. */
     async mustReach(to) {
       for (let tries = 0; tries < 100; tries += 1) {
         if ((await run('once', { to })).status === 0) return;
@@ -120,10 +120,10 @@ export async function openSandbox(place, { actor, project }, { argv, via }) {
 }
 
 const SETTLE_MS = 100;
-/** How /proc counts, on every Linux that Node runs on. */
+/** The tick of /proc on every Linux that Node supports. */
 const TICK_MS = 10;
 
-/** User and system time of a process and all below it; of those that have ended, what their parents keep of them. */
+/** User and system time of a process and its descendants, including what parents record of ended ones. */
 function processorMs(pid) {
   let ticks = 0;
   for (const one of tree(pid)) {

@@ -1,4 +1,4 @@
-// bench/gateway/sections.mjs: what was found about the gateway, as sections of the report.
+// bench/gateway/sections.mjs: the report sections about the gateway.
 import { difference, MEASURES, ms, ratio, spread, summary, wall } from '../stats.mjs';
 import { cpuEach, cpuPerGb, megabytes, of, p50, p99, perSecond, times } from './figures.mjs';
 
@@ -12,7 +12,7 @@ const LABELS = {
   srt: 'srt',
 };
 const PEERS = ['tinyproxy', 'quiet', 'squid', 'srt'];
-/** Every section's title begins like this, and every bar's name: a run of the gateway alone replaces just these. */
+/** Prefixes of section titles and bar names: a run of the gateway alone replaces only those. */
 export const GATEWAY = { title: 'The gateway: ', bar: 'the gateway: ' };
 
 export function gatewaySections(found) {
@@ -26,7 +26,7 @@ export const asGateway = (section) => ({
   bars: section.bars.map((bar) => ({ ...bar, name: `${GATEWAY.bar}${bar.name}` })),
 });
 
-/** A bar against a peer, if it was measured. */
+/** A bar against a peer, if the peer was measured. */
 const over = (runs, peer, get, bar) =>
   runs[peer] === undefined ? [] : [{ ...bar, value: ratio(get(runs.ags), get(runs[peer])) }];
 
@@ -309,5 +309,5 @@ const firstTable = (first) => ({
 
 const compared = (name, values, above) => [name, of(values, 'µs'), times(values, above)];
 
-/** What two runs of the same thing may differ by. */
+/** The expected ratio between two runs of the same variant. */
 const NOISE = 1.1;

@@ -1,5 +1,5 @@
-// bench/gateway/srt-proxy.mjs: the HTTP proxy of @anthropic-ai/sandbox-runtime by itself, with its own matcher of names.
-// Arguments: the directory of its package, the port, the allowed names separated by commas.
+// bench/gateway/srt-proxy.mjs: the HTTP proxy of @anthropic-ai/sandbox-runtime alone, with its own matcher of names.
+// Arguments: the directory of its package, the port, and the allowed names separated by commas.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 

@@ -1,6 +1,6 @@
-// bench/gateway/tls-ends.mjs: a TLS origin and its clients, in one process that is not the one measured.
-// Its argument: where the proxy is, whom to ask for, how (`fresh`: a connection for every request), for how long, and the
-// processes whose processor time counts. Prints one line of JSON.
+// bench/gateway/tls-ends.mjs: a TLS origin and its clients in one process, separate from the measured one. Its argument: the address of the
+// proxy, the host, the mode (`fresh`: a connection per request), the duration, and the processes whose processor time counts. Prints one line
+// of JSON.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
@@ -57,7 +57,7 @@ async function open() {
   tcp.write(`CONNECT ${name}:${port} HTTP/1.1\r\nHost: ${name}:${port}\r\n\r\n`);
   const head = await next(tcp, (text) => text.endsWith('\r\n\r\n'));
   if (!/^HTTP\/1\.[01] 200 /.test(head)) throw new Error(`refused: ${head}`);
-  // A gateway that looks inside has an authority of its own; whether it checks the origin is its tests' business.
+  // An inspecting gateway has its own authority, and its tests verify how it checks the origin.
   const socket = connectTls({ socket: tcp, servername: name, rejectUnauthorized: false });
   await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
   return socket;

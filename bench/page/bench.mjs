@@ -1,4 +1,4 @@
-// bench/page/bench.mjs: what the server and the page cost, in a real browser in front of a real `ags serve`.
+// bench/page/bench.mjs: measures the server and the page in a real browser with a real `ags serve`.
 import { benchList } from './list.mjs';
 import { benchLive } from './live.mjs';
 import { servePlain } from './plain.mjs';
@@ -7,7 +7,7 @@ import { benchReviewPage } from './review.mjs';
 import { openBrowser } from './tab.mjs';
 import { benchTimeline } from './timeline.mjs';
 
-/** Every section's title begins like this, and every bar's name: a run of the page alone replaces just these. */
+/** Prefixes of section titles and bar names: a run of the page alone replaces only those. */
 export const PAGE = { title: 'The page: ', bar: 'the page: ' };
 
 const PARTS = {
@@ -18,16 +18,16 @@ const PARTS = {
   return: benchReturn,
 };
 
-export async function benchPage(world, effort, only = Object.keys(PARTS)) {
+export async function benchPage(fixture, effort, only = Object.keys(PARTS)) {
   const plain = await servePlain();
   const sections = [];
   try {
     for (const name of only) {
       process.stderr.write(`${name} `);
-      // A browser of its own for each, so that none has the memory of another.
+      // A new browser for each part, so that none inherits the memory of another.
       const browser = await openBrowser();
       try {
-        sections.push(await PARTS[name](world, browser, plain, effort[name]));
+        sections.push(await PARTS[name](fixture, browser, plain, effort[name]));
       } finally {
         await browser.close();
       }

@@ -1,4 +1,4 @@
-// bench/page/helper.mjs: a process of the measurement's own, so that what it does is not done by whoever measures.
+// bench/page/helper.mjs: runs a part of the measurement in a separate process, so that its load does not count.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,6 @@ export function startHelper(name) {
   process.on('exit', end);
   return {
     tell: (wish) => void child.send(wish),
-    /** Its next answer. */
     async answer() {
       const ended = new AbortController();
       const { signal } = ended;

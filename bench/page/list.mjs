@@ -1,19 +1,19 @@
-// bench/page/list.mjs: what the page weighs, and how soon the list of tasks is there.
+// bench/page/list.mjs: measures the page's size and the time until the task list appears.
 import { gzipSync } from 'node:zlib';
 import { count, ms, number, ratio, spread, summary } from '../stats.mjs';
-import { quiet } from '../world.mjs';
+import { quiet } from '../fixture.mjs';
 import { makePlace, usualEvent } from './place.mjs';
 import { plainRows } from './plain.mjs';
 import { openingOf, openTab } from './tab.mjs';
 
 const ROW = '[data-task]';
 const LIMIT_SCRIPT_KB = 250;
-/** Running ones beside those that have ended, as on a usual day. */
+/** Running tasks beside finished ones, as on a usual day. */
 const LIVE = 4;
 
-export async function benchList(world, browser, plain, { sizes, rounds }) {
+export async function benchList(fixture, browser, plain, { sizes, rounds }) {
   const found = [];
-  for (const size of sizes) found.push(await listOf(world, browser, plain, size, rounds));
+  for (const size of sizes) found.push(await listOf(fixture, browser, plain, size, rounds));
   const { weights } = found.at(-1);
   const of = (runs, what) => runs.map((run) => run[what]);
   return {
@@ -70,8 +70,8 @@ export async function benchList(world, browser, plain, { sizes, rounds }) {
   };
 }
 
-async function listOf(world, browser, plain, size, rounds) {
-  const place = makePlace(world, `list-${size}`);
+async function listOf(fixture, browser, plain, size, rounds) {
+  const place = makePlace(fixture, `list-${size}`);
   for (let i = 0; i < size; i += 1)
     place.add(`task-${i}`, { number: i, live: i < LIVE, events: Array.from({ length: 20 }, (_, n) => usualEvent(n)) });
   place.settle();
@@ -87,7 +87,7 @@ async function listOf(world, browser, plain, size, rounds) {
     await entered.close();
     const [ours, theirs] = [[], []];
     for (let round = 0; round < rounds; round += 1) {
-      await quiet(world);
+      await quiet(fixture);
       ours.push(await visit(browser, cookies, server.home, ROW));
       theirs.push(await visit(browser, [], other, '.row'));
     }

@@ -1,9 +1,9 @@
-// bench/page/listen.mjs: a process that listens to many tasks, by one WebSocket and by streams of server-sent events, and counts:
-// what came, what came out of order or twice, and how much later than it was said.
+// bench/page/listen.mjs: a process that follows many tasks over one WebSocket and over server-sent events, and counts received events, those
+// out of order or doubled, and their delays.
 import { request } from 'node:http';
 import { WebSocket } from 'ws';
 
-/** As many as one stream may have. */
+/** The maximum for one stream. */
 const STREAM_TOPICS = 100;
 const accounts = { socket: makeAccount(), stream: makeAccount() };
 

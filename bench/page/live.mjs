@@ -1,8 +1,8 @@
-// bench/page/live.mjs: many tasks that speak many times a second, a tab on the list, a tab on one of them, and scripts that count:
-// is anything lost, what does it cost, and can somebody still work?
+// bench/page/live.mjs: many tasks with many events a second, a tab on the list, a tab on one task, and scripts that count events: measures
+// losses, costs and responsiveness.
 import { join } from 'node:path';
 import { count, number, summary } from '../stats.mjs';
-import { quiet, wait } from '../world.mjs';
+import { quiet, wait } from '../fixture.mjs';
 import { startHelper } from './helper.mjs';
 import { makePlace, usage, usualEvent } from './place.mjs';
 import { heapOf, metrics, openTab, takeNotes } from './tab.mjs';
@@ -10,12 +10,12 @@ import { heapOf, metrics, openTab, takeNotes } from './tab.mjs';
 const LIMIT_DELAY_P99_MS = 500;
 const LIMIT_INPUT_P99_MS = 200;
 
-export async function benchLive(world, browser, plain, { tasks, live, perSecond, seconds }) {
-  const place = makePlace(world, 'live');
+export async function benchLive(fixture, browser, plain, { tasks, live, perSecond, seconds }) {
+  const place = makePlace(fixture, 'live');
   const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
-  // The one that began last.
+  // The task that started last.
   const watched = ids.at(-1);
-  // Nobody has to look at the others, so that those that run are at the top of the list.
+  // Finished tasks are merged, so that running ones are at the top of the list.
   for (let i = 0; i < tasks; i += 1)
     place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
   place.settle();
@@ -36,7 +36,7 @@ export async function benchLive(world, browser, plain, { tasks, live, perSecond,
     const idleFrom = usage(server.pid);
     await wait(3000);
     const idle = share(idleFrom, usage(server.pid));
-    await quiet(world);
+    await quiet(fixture);
     const before = await look(server, tabs);
     for (const tab of Object.values(tabs)) await takeNotes(tab);
     talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds, numbered: false });
@@ -78,7 +78,7 @@ async function look(server, tabs) {
   return { list: await metrics(tabs.list), task: await metrics(tabs.task), server: usage(server.pid) };
 }
 
-/** Goes up and down, and selects; how long each takes is noted in the page. */
+/** Moves and selects; the page records the delays. */
 async function useList({ page }, done) {
   for (let i = 0; !done.yes; i += 1) {
     if (i % 4 === 3) await page.locator('[data-task] input, [data-task] [role="checkbox"]').first().click();
@@ -87,7 +87,7 @@ async function useList({ page }, done) {
   }
 }
 
-/** Chooses what is shown, and back. */
+/** Switches the filter back and forth. */
 async function useTask({ page }, done) {
   const choices = page.getByLabel('Show').locator('button, [role="radio"]');
   for (let i = 0; !done.yes; i += 1) {
@@ -96,7 +96,7 @@ async function useTask({ page }, done) {
   }
 }
 
-/** Until all have come, or for a while nothing more. */
+/** Waits until all events have arrived, or until none arrives for a while. */
 async function countAll(listener, sent) {
   for (let still = 0; ;) {
     listener.tell('report');

@@ -1,9 +1,8 @@
-// bench/page/place.mjs: a developer's machine with many tasks on it, written as the files that tasks are, and a real `ags serve`
-// in front of them.
+// bench/page/place.mjs: a developer's machine with many tasks, written directly as files, and a real `ags serve`.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { emptyDirectory, makeRepository } from '../world.mjs';
+import { emptyDirectory, makeRepository } from '../fixture.mjs';
 
 const ENDED = ['ready', 'merged', 'no-changes', 'failed', 'merged', 'stopped'];
 const GOALS = [
@@ -13,13 +12,13 @@ const GOALS = [
   'Replace the hand-made cache by the one of the standard library',
 ];
 
-/** Nothing but an empty home, a project and the directories of tasks: each measurement has its own. */
-export function makePlace(world, name) {
-  const { user } = world.actors;
+/** An empty home, a project and the directories of tasks, separate for each measurement. */
+export function makePlace(fixture, name) {
+  const { user } = fixture.actors;
   const home = emptyDirectory(user, name);
   const actor = { ...user, home, env: { ...user.env, HOME: home } };
   const project = makeRepository(actor, 'project', 50);
-  // Tasks that run need somebody who lives as long as they do.
+  // Running tasks need a live process as their runner.
   const runner = spawn('sleep', ['36000'], { stdio: 'ignore' });
   const end = () => runner.kill('SIGKILL');
   process.on('exit', end);
@@ -28,18 +27,18 @@ export function makePlace(world, name) {
     actor,
     project,
     state,
-    /** `ended`: how, unless it is live; `events`: all that it has said so far, without their numbers. */
+    /** `ended`: the final state of a task that is not live; `events`: its log so far, without numbers. */
     add(id, { number = 0, ended = ENDED[number % ENDED.length], live = false, events = [] } = {}) {
       writeTask(
         { state, project, runner: identity(runner.pid) },
         { id, number, shown: live ? 'running' : ended, live, events },
       );
     },
-    /** Who serves them must be able to write there. */
+    /** Makes the files writable for the server's user. */
     settle() {
       if (actor.identity.uid !== undefined) spawnSync('chown', ['-R', `${actor.uid}:${actor.uid}`, home]);
     },
-    serve: (port = 0) => serve(world, { actor, project, state }, port),
+    serve: (port = 0) => serve(fixture, { actor, project, state }, port),
     close() {
       process.off('exit', end);
       end();
@@ -92,7 +91,7 @@ function writeTask({ state, project, runner }, { id, number, shown, live, events
   writeFileSync(join(directory, 'events.jsonl'), `${lines.join('\n')}\n`);
 }
 
-/** What agents do most: they say something, run something, read something, think. */
+/** The most frequent events of agents: messages, commands, reads and thoughts. */
 export function usualEvent(i) {
   const id = `tool-${Math.floor(i / 6)}`;
   switch (i % 6) {
@@ -136,8 +135,8 @@ function identity(pid) {
   return { pid, startTicks: `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}:${fields[19]}` };
 }
 
-async function serve(world, { actor, project, state }, port) {
-  const [file, ...args] = world.ags('serve', '--port', String(port));
+async function serve(fixture, { actor, project, state }, port) {
+  const [file, ...args] = fixture.ags('serve', '--port', String(port));
   const child = spawn(file, args, {
     ...actor.identity,
     cwd: project,
@@ -153,7 +152,7 @@ async function serve(world, { actor, project, state }, port) {
     child.stdout.once('data', (text) => resolve(String(text).trim()));
   });
   const { origin, port: served } = new URL(link);
-  // Node asks the system for names, which may not know that of browsers.
+  // The system may not resolve the browser's host name.
   const url = `http://127.0.0.1:${served}`;
   const headers = { Authorization: `Bearer ${readFileSync(join(state, 'server/key'), 'utf8').trim()}` };
   const get = async (path) => {
@@ -170,7 +169,7 @@ async function serve(world, { actor, project, state }, port) {
     port: Number(served),
     pid: child.pid,
     get,
-    /** The address of its only project in the page. */
+    /** The URL of the only project in the page. */
     home: `${origin}/p/${projects[0]?.id ?? ''}`,
     async stop() {
       process.off('exit', end);
@@ -181,7 +180,7 @@ async function serve(world, { actor, project, state }, port) {
   };
 }
 
-/** What a process has used so far. */
+/** The resource usage of a process so far. */
 export function usage(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,8 +1,8 @@
-// bench/page/plain.mjs: the other way to show the same: a plain page that reads the same data and puts all of it into the document at
-// once. No framework, no colours, nothing to click: it does less, and is what a page costs that does not leave anything out.
+// bench/page/plain.mjs: the baseline: a plain page that reads the same data and puts all of it into the document at once, without a framework,
+// colours or controls.
 import { createServer } from 'node:http';
 
-/** `draw` runs in the page: it is given the data and the body. */
+/** `draw` runs in the page with the data and the body. */
 export async function servePlain() {
   const pages = new Map();
   const server = createServer((request, response) => {
@@ -14,7 +14,7 @@ export async function servePlain() {
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    /** Its address. */
+    /** Returns its URL. */
     add(name, data, draw) {
       const script = `fetch('/${name}/data').then((answer) => answer.json()).then((data) => (${draw})(data, document.body));`;
       pages.set(name, { data: JSON.stringify(data), html: `${HEAD}<body><script>${script}</script></body></html>` });

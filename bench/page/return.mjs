@@ -1,7 +1,7 @@
-// bench/page/return.mjs: the server is started anew while tasks speak: how soon is a page live again, and has it all events?
+// bench/page/return.mjs: restarts the server while tasks are active: measures the time until a page is live again, and verifies its events.
 import { join } from 'node:path';
 import { count, ms, summary } from '../stats.mjs';
-import { quiet, wait } from '../world.mjs';
+import { quiet, wait } from '../fixture.mjs';
 import { startHelper } from './helper.mjs';
 import { makePlace, usualEvent } from './place.mjs';
 import { openTab } from './tab.mjs';
@@ -9,12 +9,12 @@ import { openTab } from './tab.mjs';
 const LIMIT_S = 3;
 const FEED = '[role="feed"]';
 
-export async function benchReturn(world, browser, plain, { tasks, live, perSecond, rounds, awayMs }) {
-  const place = makePlace(world, 'return');
+export async function benchReturn(fixture, browser, plain, { tasks, live, perSecond, rounds, awayMs }) {
+  const place = makePlace(fixture, 'return');
   const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
-  // The one that began last.
+  // The task that started last.
   const watched = ids.at(-1);
-  // Nobody has to look at the others, so that those that run are at the top of the list.
+  // Finished tasks are merged, so that running ones are at the top of the list.
   for (let i = 0; i < tasks; i += 1)
     place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
   place.settle();
@@ -27,7 +27,7 @@ export async function benchReturn(world, browser, plain, { tasks, live, perSecon
       list: await openTab(context, server.home, '[data-task]'),
       task: await openTab(second, `${server.home}/t/${watched}`, 'article'),
     };
-    await quiet(world);
+    await quiet(fixture);
     talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds: null, numbered: true });
     const told = talker.answer();
     told.catch(() => undefined);
@@ -39,7 +39,7 @@ export async function benchReturn(world, browser, plain, { tasks, live, perSecon
       server = await place.serve(server.port);
       const servesMs = performance.now();
       const { last } = await server.get(`/api/tasks/${watched}/events?limit=1`);
-      // An event that was not said yet when the server was there again.
+      // Waits for an event from after the restart.
       const [list, task] = await Promise.all([
         showsSince(tabs.list, `[data-task="${watched}"]`, last + 1),
         showsSince(tabs.task, FEED, last + 1),
@@ -67,7 +67,7 @@ export async function benchReturn(world, browser, plain, { tasks, live, perSecon
   }
 }
 
-/** When it says a number that is at least this. */
+/** The time when the element shows this event number or a later one. */
 async function showsSince({ page }, selector, wanted) {
   await page.waitForFunction(
     ([of, least]) => {
@@ -80,7 +80,7 @@ async function showsSince({ page }, selector, wanted) {
   return performance.now();
 }
 
-/** Of every event that the timeline has, from its beginning to its end, by its place. */
+/** The numbers of all events in the timeline, in displayed order. */
 async function numbersOf({ page }) {
   return page.evaluate(async (feed) => {
     const box = document.querySelector(feed);

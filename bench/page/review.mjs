@@ -1,30 +1,30 @@
-// bench/page/review.mjs: what a review costs the browser: changes of real tasks, opened and scrolled through.
+// bench/page/review.mjs: measures the browser's work for a review: opens changes of real tasks and scrolls through them.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, ms, number, ratio, spread, summary } from '../stats.mjs';
-import { quiet, run } from '../world.mjs';
+import { quiet, run } from '../fixture.mjs';
 import { makePlace } from './place.mjs';
 import { plainLines } from './plain.mjs';
 import { openingOf, openTab, scroll } from './tab.mjs';
 
 const LIMIT_MAIN_S = 1.5;
 const LIMIT_NODES = 5000;
-/** A screen in a fifteenth of a second: as fast as a wheel that is spun. */
+/** Pixels per step, as fast as a spun mouse wheel: a screen in a fifteenth of a second. */
 const STEP_PX = 240;
-/** Each function that is changed is as many lines added and removed. */
+/** Lines added and removed in each changed function. */
 const CHANGED = 6;
 
-/** `sizes`: lines that are added or removed, and in how many files. */
-export async function benchReviewPage(world, browser, plain, { sizes, rounds, frames }) {
-  const place = makePlace(world, 'review');
+/** `sizes`: the numbers of changed lines and of files. */
+export async function benchReviewPage(fixture, browser, plain, { sizes, rounds, frames }) {
+  const place = makePlace(fixture, 'review');
   prepare(place, sizes);
-  for (const { lines } of sizes) change(world, place, `lines-${lines}`);
+  for (const { lines } of sizes) change(fixture, place, `lines-${lines}`);
   const server = await place.serve();
   try {
     const context = await browser.window({ link: server.link });
     const found = [];
     for (const size of sizes)
-      found.push(await reviewOf(world, { context, server, plain }, { ...size, rounds, frames }));
+      found.push(await reviewOf(fixture, { context, server, plain }, { ...size, rounds, frames }));
     return section(found, { rounds, frames });
   } finally {
     await server.stop();
@@ -32,7 +32,7 @@ export async function benchReviewPage(world, browser, plain, { sizes, rounds, fr
   }
 }
 
-async function reviewOf(world, { context, server, plain }, { lines, files, rounds, frames }) {
+async function reviewOf(fixture, { context, server, plain }, { lines, files, rounds, frames }) {
   const task = `lines-${lines}`;
   const url = `${server.home}/t/${task}/changes`;
   const texts = await textsOf(server, task);
@@ -43,7 +43,7 @@ async function reviewOf(world, { context, server, plain }, { lines, files, round
   if (Math.abs(seen - lines) > lines / 10) throw new Error(`${seen} changed lines instead of ${lines}`);
   const other = plain.add(task, texts, plainLines);
   const look = async (address, shown, box) => {
-    await quiet(world);
+    await quiet(fixture);
     const tab = await openTab(context, address, shown);
     const opening = await openingOf(tab);
     const scrolled = await scroll(tab, { selector: box, frames, pixels: STEP_PX });
@@ -131,9 +131,9 @@ function prepare(place, sizes) {
   run(place.actor, ['git', 'commit', '-qm', 'what will be changed'], { cwd: place.project });
 }
 
-function change(world, place, name) {
+function change(fixture, place, name) {
   const script = `cat >/dev/null; sed -i 's/before/after/g' code/${name}-*.ts`;
-  run(place.actor, world.ags('start', name, 'change it', '--agent', `sh -c "${script}"`), { cwd: place.project });
+  run(place.actor, fixture.ags('start', name, 'change it', '--agent', `sh -c "${script}"`), { cwd: place.project });
 }
 
 async function textsOf(server, task) {
@@ -143,7 +143,7 @@ async function textsOf(server, task) {
   return texts.map(({ patch }, n) => ({ path: files[n].path, patch }));
 }
 
-/** Functions of eight lines, three of which are changed. */
+/** Functions of eight lines, of which three change. */
 function source(functions) {
   return Array.from({ length: functions }, (_, i) =>
     [

@@ -1,19 +1,19 @@
-// bench/page/tab.mjs: the system's Chromium, and what a page costs it: time of its main thread, nodes, memory, frames, and how long
-// somebody waits who presses a key. Time of the main thread is processor time, which depends little on what else the machine does.
+// bench/page/tab.mjs: measures a page in the system's Chromium: main-thread time, nodes, memory, frames, and the delay after a key press.
+// Main-thread time is processor time, which hardly depends on other load.
 import { chromium } from 'playwright-core';
 
 const QUIET_MS = 1000;
-/** Of the main thread, in a quarter of a second: less is the page's own clock. */
+/** Main-thread time in a quarter of a second; less than this is the page's clock. */
 const QUIET_TASK_S = 0.02;
 
 export async function openBrowser() {
   const browser = await chromium.launch({
     executablePath: process.env.AGS_CHROMIUM ?? '/usr/bin/chromium',
-    // Its own sandbox does not work for root; what it shows here is ours.
+    // Chromium's own sandbox does not work for root. The page under test is ours.
     args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
   });
   return {
-    /** A window with nothing in its cache, signed in if there is a link or somebody's cookies. */
+    /** Opens a window with an empty cache, signed in with a link or cookies. */
     async window({ link, cookies } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
       await context.addInitScript(PROBE);
@@ -30,8 +30,8 @@ export async function openBrowser() {
 }
 
 /**
- * Opens an address in a tab of its own; `shown`: the selector of what one came for.
- * Of the tabs of a window only one is drawn sixty times a second: what is looked at at the same time needs windows of its own.
+ * Opens a URL in a new tab; `shown`: the selector of the awaited content. Chromium draws only one tab of a window at full rate, so tabs that
+ * are measured together need separate windows.
  */
 export async function openTab(context, url, shown) {
   const page = await context.newPage();
@@ -44,7 +44,7 @@ export async function openTab(context, url, shown) {
   return { page, cdp };
 }
 
-/** What it took until that was shown, and until the page had nothing more to do. */
+/** The cost until the content was shown, and until the page became idle. */
 export async function openingOf(tab) {
   const first = await metrics(tab);
   const { shownMs, paintedMs } = await tab.page.evaluate(() => ({
@@ -62,7 +62,7 @@ export async function openingOf(tab) {
   };
 }
 
-/** Until its main thread has had nothing to do for a while. */
+/** Waits until the main thread has been idle for a while. */
 async function settle(tab) {
   let last = await metrics(tab);
   for (let since = performance.now(); performance.now() - since < QUIET_MS;) {
@@ -79,7 +79,7 @@ export async function metrics({ cdp }) {
   return Object.fromEntries(list.map(({ name, value }) => [name, value]));
 }
 
-/** With those in shadow roots. */
+/** Includes nodes in shadow roots. */
 export function countNodes({ page }) {
   return page.evaluate(() => {
     const count = (root) =>
@@ -91,13 +91,13 @@ export function countNodes({ page }) {
   });
 }
 
-/** Of scripts, without what nobody holds any more. */
+/** The size of the script heap after a garbage collection. */
 export async function heapOf(tab) {
   await tab.cdp.send('HeapProfiler.collectGarbage');
   return (await metrics(tab)).JSHeapUsedSize / 2 ** 20;
 }
 
-/** Frame by frame, by so many pixels each, to the end at most: frames that came too late, and what they cost. */
+/** Scrolls by some pixels per frame, at most to the end; returns late frames and their cost. */
 export async function scroll(tab, { selector, frames, pixels }) {
   const before = await metrics(tab);
   const seen = await tab.page.evaluate(
@@ -112,7 +112,7 @@ export async function scroll(tab, { selector, frames, pixels }) {
         times.push(now - last);
         last = now;
       }
-      // What took long is told a moment later.
+      // Long tasks are reported a moment later.
       await new Promise((done) => setTimeout(done, 200));
       const late = (time) => Math.max(0, Math.round((time * 60) / 1000) - 1);
       return {
@@ -128,7 +128,7 @@ export async function scroll(tab, { selector, frames, pixels }) {
   return { ...seen, frameMs: mainMs / seen.frames, dropped: (100 * seen.dropped) / (seen.frames + seen.dropped) };
 }
 
-/** What was noted since the last time: tasks of 50 ms and more, and from each key or click to the next frame. */
+/** The long tasks (over 50 ms) and input delays (from a key or click to the next frame) since the last call. */
 export function takeNotes({ page }) {
   return page.evaluate(() => {
     const { longTasks, inputs } = globalThis.probe;
@@ -136,7 +136,7 @@ export function takeNotes({ page }) {
   });
 }
 
-/** Runs in the page before anything of it. */
+/** Runs before any script of the page. */
 const PROBE = () => {
   const probe = { shownMs: null, longTasks: [], inputs: [] };
   globalThis.probe = probe;
@@ -144,7 +144,7 @@ const PROBE = () => {
     for (const { duration } of list.getEntries()) probe.longTasks.push(duration);
   }).observe({ type: 'longtask' });
   const painted = (event) => {
-    // The task after a frame's callbacks comes when the frame is drawn.
+    // The task after a frame's callbacks runs when the frame is drawn.
     requestAnimationFrame(() => {
       const { port1, port2 } = new MessageChannel();
       port1.addEventListener('message', () => probe.inputs.push(performance.now() - event.timeStamp), { once: true });
@@ -155,7 +155,7 @@ const PROBE = () => {
   for (const type of ['keydown', 'click']) addEventListener(type, painted, { capture: true });
 };
 
-/** Looks at each frame whether it is there yet; "host >>> inner" looks into the shadow roots of hosts. */
+/** Checks each frame for the element; "host >>> inner" searches shadow roots. */
 const WATCH = (selector) => {
   const [outer, inner] = selector.split(' >>> ');
   const isThere = () =>

@@ -1,5 +1,4 @@
-// bench/page/talk.mjs: a process that does what the agents of many tasks do: it adds events to their logs, so and so often.
-// Each task has its own moment, so that they do not all speak at once.
+// bench/page/talk.mjs: a process that writes the events of many tasks at a given rate, spread evenly over time.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { usualEvent } from './place.mjs';
@@ -11,10 +10,10 @@ process.on('message', (wish) => {
   else void talk(wish).then((sent) => process.send({ sent, last: [...last] }));
 });
 const stop = new AbortController();
-/** Of each task, the number of its last event. */
+/** The number of each task's last event. */
 const last = new Map();
 
-/** `numbered`: each event says its number, and is an item of its own on the page. `seconds` null: until it is told to stop. */
+/** `numbered`: each event contains its number and is a separate item on the page. `seconds` null: until stopped. */
 async function talk({ tasksDir, ids, perSecond, seconds, numbered }) {
   let sent = 0;
   const began = performance.now();

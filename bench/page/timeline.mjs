@@ -1,6 +1,6 @@
-// bench/page/timeline.mjs: the page of a task that has done very much: how soon its end is there, and what it costs to go back.
+// bench/page/timeline.mjs: the page of a task with a long history: measures the time until its end is shown, and the cost of scrolling back.
 import { count, ms, number, ratio, spread, summary } from '../stats.mjs';
-import { quiet } from '../world.mjs';
+import { quiet } from '../fixture.mjs';
 import { makePlace, usualEvent } from './place.mjs';
 import { plainItems } from './plain.mjs';
 import { countNodes, heapOf, metrics, openingOf, openTab } from './tab.mjs';
@@ -8,9 +8,9 @@ import { countNodes, heapOf, metrics, openingOf, openTab } from './tab.mjs';
 const END = '[data-kind="ended"]';
 const FEED = '[role="feed"]';
 
-/** `sizes`: events; `plainUpTo`: more than these are not put into a plain page; `back`: events that are gone back through. */
-export async function benchTimeline(world, browser, plain, { sizes, rounds, plainUpTo, back }) {
-  const place = makePlace(world, 'timeline');
+/** `sizes`: numbers of events; `plainUpTo`: the maximum for the plain page; `back`: the number of events to scroll back. */
+export async function benchTimeline(fixture, browser, plain, { sizes, rounds, plainUpTo, back }) {
+  const place = makePlace(fixture, 'timeline');
   for (const size of sizes)
     place.add(`events-${size}`, {
       events: [
@@ -29,7 +29,7 @@ export async function benchTimeline(world, browser, plain, { sizes, rounds, plai
         size > plainUpTo ? null : plain.add(`events-${size}`, await eventsOf(server, `events-${size}`), plainItems);
       const [ours, theirs] = [[], []];
       for (let round = 0; round < rounds; round += 1) {
-        await quiet(world);
+        await quiet(fixture);
         const tab = await openTab(context, url, END);
         ours.push(await openingOf(tab));
         await tab.page.close();
@@ -49,7 +49,7 @@ export async function benchTimeline(world, browser, plain, { sizes, rounds, plai
   }
 }
 
-/** To the first event, as somebody does who scrolls up until there is nothing more. */
+/** Scrolls up to the first event, as a user would. */
 async function goBack(context, url) {
   const tab = await openTab(context, url, END);
   await openingOf(tab);

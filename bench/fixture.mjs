@@ -1,6 +1,5 @@
-// bench/world.mjs: what is measured on: a copy of the built command and of its peers, users with homes of their own, and
-// repositories of known size, all in one temporary directory.
-// The command is a copy with nothing beside it but what its package holds, so a build under way elsewhere does not disturb it.
+// bench/fixture.mjs: everything that is measured, in one temporary directory: the built command and its peers, users with their own homes, and
+// repositories of known size. The command is a copy of exactly the package, so a concurrent build does not affect it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -16,7 +15,7 @@ import {
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-// Not the uid that the tests use: what a user may have running is counted.
+// Differs from the tests' uid, because processes of the user are counted.
 const ORDINARY = 43_434;
 const IDENTITY = {
   GIT_AUTHOR_NAME: 'Dev',
@@ -25,7 +24,7 @@ const IDENTITY = {
   GIT_COMMITTER_EMAIL: 'dev@example.test',
 };
 
-export function createWorld(root, peers, quick) {
+export function createFixture(root, peers, quick) {
   const dir = mkdtempSync(join(tmpdir(), 'ags-bench-'));
   chmodSync(dir, 0o755);
   const ags = installAgs(root, join(dir, 'ags'));
@@ -38,10 +37,10 @@ export function createWorld(root, peers, quick) {
   return {
     dir,
     quick,
-    /** The ordinary user, and root if that is who runs this. */
+    /** The ordinary user, and root if this process is root. */
     actors,
     ags: (...args) => [ags, ...args],
-    /** null: not to be had on this machine. */
+    /** null: not available on this machine. */
     srt:
       peers === null
         ? null
@@ -57,7 +56,7 @@ export function createWorld(root, peers, quick) {
   };
 }
 
-/** What the package would install. */
+/** Copies the files of the package. */
 function installAgs(root, to) {
   for (const part of ['bin', 'package.json', 'dist/bundle', 'dist/web'])
     cpSync(join(root, part), join(to, part), { recursive: true });
@@ -98,7 +97,7 @@ export function emptyDirectory(actor, name) {
   return at;
 }
 
-/** A clean checkout of `files` small files, a hundred in each directory, and one commit. */
+/** A clean checkout of `files` small files, a hundred per directory, with one commit. */
 export function makeRepository(actor, name, files) {
   const at = emptyDirectory(actor, name);
   run(actor, ['git', 'init', '-q', '-b', 'main'], { cwd: at });
@@ -118,10 +117,7 @@ function history(files) {
 
 export const filePath = (i) => `src/d${Math.floor(i / 100)}/f${i}.txt`;
 
-/**
- * Files as new as the index that lists them are read again by every git command. Some seconds later, one more commit
- * gives the repository the index that any repository has which was not checked out this very moment.
- */
+/** Makes the index newer than the files some seconds later, by one more commit; git would otherwise reread files as new as their index. */
 export function settle(actor, repository) {
   const readme = join(repository, 'README.md');
   writeFileSync(readme, '# A project\n');
@@ -131,16 +127,16 @@ export function settle(actor, repository) {
   run(actor, ['git', 'commit', '-q', '-m', 'second'], { cwd: repository });
 }
 
-/** What was written to disk so far is none of the next measurement's business. */
-export function calm(world) {
-  if (world.quick) return;
-  spawnSync('sync', ['-f', world.dir]);
+/** Flushes pending writes, so that they do not slow the next measurement. */
+export function calm(fixture) {
+  if (fixture.quick) return;
+  spawnSync('sync', ['-f', fixture.dir]);
 }
 
-/** Other programs have hardly anything to do, or that is waited for in vain. */
-export async function quiet(world) {
-  calm(world);
-  if (world.quick) return;
+/** Waits until other programs are nearly idle, or gives up. */
+export async function quiet(fixture) {
+  calm(fixture);
+  if (fixture.quick) return;
   for (let tries = 0; tries < QUIET_TRIES; tries += 1) {
     const before = cpuTimes();
     await wait(1000);
@@ -160,7 +156,7 @@ function cpuTimes() {
 
 export const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Where a program is, or null. */
+/** The path of a program, or null. */
 export function which(program) {
   return (
     ['/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin']

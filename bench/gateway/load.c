@@ -1,20 +1,18 @@
-// bench/gateway/load.c: the two ends between which a proxy is measured: an origin that answers, and a client that asks through
-// the proxy or without one. One thread each, epoll; compiled by bench/gateway/place.mjs.
-// Invariant: what did not arrive exactly as the origin sends it is counted as failed, never as done.
+// bench/gateway/load.c: both ends of a measured proxy: the origin, and a client with or without the proxy. One thread each, epoll; compiled by
+// bench/gateway/place.mjs. Invariant: an answer that differs from the origin's counts as failed, never as done.
 //
-//   load origin PORT|ADDRESS:PORT...                  on 127.0.0.1 unless said; says "ready"
-//   load tunnels via=… to=NAME:PORT many=16 seconds=1  fresh connection, one question, one answer, close; as many at a time
-//   load down|up via=… to=… seconds=1                  one tunnel, as fast as it goes
-//   load events via=… to=… many=200 seconds=1          streams of events; how late each one arrives
-//   load idle via=… to=… many=1000                     opens tunnels, says "held", and holds them until its input ends
+//   load origin PORT|ADDRESS:PORT...                  default 127.0.0.1; prints "ready"
+//   load tunnels via=… to=NAME:PORT many=16 seconds=1  a new connection per request, `many` at a time
+//   load down|up via=… to=… seconds=1                  one tunnel, as fast as possible
+//   load events via=… to=… many=200 seconds=1          streams of events, with their delays
+//   load idle via=… to=… many=1000                     opens tunnels, prints "held", and keeps them until its input ends
 //   load once via=… to=…                               one tunnel, one answer
-//   load processor pids=1,2                            their processor time so far
-//   load loopback up                                   brings it up, in a network namespace of its own
-//   load obey lines                                    each line of its input is the arguments of one load; says how it ended
+//   load processor pids=1,2                            the processor time of these processes
+//   load loopback up                                   brings loopback up in its network namespace
+//   load obey lines                                    runs each line of its input as arguments of load, and prints the status
 //
-// via: direct, direct:ADDRESS, tcp:PORT, unix:PATH, or env: the proxy that http_proxy names, with the user and the password
-// that stand there, as other programs do. first=FILE sends the file instead of a GET. answer=parts: the origin writes head and
-// body one after the other, as many servers do. pids=1,2: their processor time meanwhile.
+// via: direct, direct:ADDRESS, tcp:PORT, unix:PATH, or env: the proxy in http_proxy with its user and password. first=FILE sends the file
+// instead of a GET. answer=parts: the origin writes head and body separately, as many servers do. pids=1,2: also measures their processor time.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -38,10 +36,10 @@
 
 #define CHUNK (256 * 1024)
 #define EVENT_SIZE 64
-#define EVENT_TICKS 25 // a stream has an event every so many ms
+#define EVENT_TICKS 25 // ms between two events of a stream
 #define REPORT_EACH (1024 * 1024)
 #define MOST 65536
-#define PATIENCE 60 // seconds, for whatever has to be opened first
+#define PATIENCE 60 // seconds to open all connections
 
 #define BODY 26
 static const char ANSWER[] = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 26\r\n\r\nthe answer of the origin.\n";
@@ -78,7 +76,7 @@ static void no_delay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
-// A short write of so few bytes means a broken peer.
+// A short write of a few bytes means a broken peer.
 static int send_all(conn *c, const char *bytes, size_t length) {
   return send(c->fd, bytes, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
@@ -119,7 +117,7 @@ static void take(conn *listener) {
   }
 }
 
-// How many bytes the question at the beginning of `part` has; 0: it is not whole yet.
+// The length of the request at the beginning of `part`; 0: incomplete.
 static size_t question_length(conn *c) {
   if (c->kept > 5 && c->part[0] == 0x16) {
     size_t length = 5 + ((size_t)(uint8_t)c->part[3] << 8 | (uint8_t)c->part[4]);
@@ -173,7 +171,7 @@ static int hear(conn *c) {
   return send_all(c, (const char *)&c->got, sizeof c->got);
 }
 
-// Each stream at its own millisecond, so that no event waits for the others.
+// Each stream has its own millisecond, so that events do not delay each other.
 static void tell(uint64_t tick) {
   for (int i = (int)(tick % EVENT_TICKS); i < stream_count; i += EVENT_TICKS) {
     char event[EVENT_SIZE + 1];
@@ -278,7 +276,7 @@ static int enter(conn *c) {
   return send_all(c, ask.question, ask.question_length);
 }
 
-// Past the head of an answer, once; the rest of what arrived stays at the front of `data`.
+// Skips the head of an answer once; the remaining bytes move to the front of `data`.
 static int skip_head(conn *c, char *data, size_t *length) {
   size_t room = sizeof c->part - 1 - c->kept, n = *length < room ? *length : room;
   memcpy(c->part + c->kept, data, n);
@@ -330,7 +328,7 @@ static int arrived(conn *c, char *data, size_t length) {
     return data[0] == 'x' && data[length - 1] == 'x';
   }
   if (is("up")) {
-    // Numbers of eight bytes, sent by the origin as it receives.
+    // The origin reports its received bytes as eight-byte numbers.
     for (size_t i = 0; i < length; i++) {
       ((char *)&c->reported)[c->kept++ % 8] = data[i];
       if (c->kept % 8 != 0) continue;
@@ -426,7 +424,7 @@ static void run(void) {
     }
     if (idle && opened == (uint64_t)ask.many) hold();
     if (is("events") && first_at == 0 && opened == (uint64_t)ask.many) {
-      // What was measured while streams were still being opened says little about streams.
+      // Discards samples from before all streams were open.
       sample_count = 0;
       first_at = nanoseconds();
       until = first_at + (uint64_t)(ask.seconds * 1e9);
@@ -447,7 +445,7 @@ static void base64(const uint8_t *from, size_t length, char *to) {
   *to = 0;
 }
 
-// http://USER:PASSWORD@HOST:PORT, or without the user: where the proxy is, and the line that the user and the password become.
+// Converts http://USER:PASSWORD@HOST:PORT, or one without a user, to the proxy's address and an authorization header.
 static void read_environment(char *via, size_t room, char *authorization, size_t authorization_room) {
   const char *url = getenv("http_proxy");
   if (url == NULL || strncmp(url, "http://", 7) != 0) errno = EINVAL, fail("http_proxy");
@@ -512,7 +510,7 @@ static void loopback_up(void) {
   if (ioctl(fd, SIOCSIFFLAGS, &lo) != 0) fail("lo");
 }
 
-// For whoever can start only one program, such as a user of a sandbox.
+// For callers that can start only one program, such as in a sandbox.
 static void obey(char *self) {
   puts("ready");
   fflush(stdout);

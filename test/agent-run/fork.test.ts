@@ -31,7 +31,7 @@ test('a task that cannot be forked is an error, and nothing starts', async () =>
   });
   expect(await machine.ags(['fork', 'nothing', 'x'])).toMatchObject({ code: 3 });
   await machine.runDemo('empty', 'say: nothing to do');
-  const none = await machine.ags(['fork', 'empty', 'go on', '--agent', 'nobody-knows-it']);
+  const none = await machine.ags(['fork', 'empty', 'go on', '--agent', 'unknown']);
   expect(none.code).not.toBe(0);
   expect(machine.tasks()).toEqual(['empty']);
 });

@@ -53,7 +53,7 @@ export function createAgentMachine(caller: Caller, files?: Record<string, string
       const found = look();
       if (found !== undefined) return found;
     }
-    throw new Error(`waited in vain for ${what}`);
+    throw new Error(`timed out waiting for ${what}`);
   };
   const run = (name: string): RunFile => json(at(name, 'run.json')) as RunFile;
   const all: Omit<AgentMachine, keyof Machine> = {

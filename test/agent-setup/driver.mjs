@@ -9,7 +9,7 @@ const { AGENTS, agentNamed } = await load('agents/agents');
 const endpoint = { host: 'allowed.test', port: 443, endpoint: 'ACME_BASE_URL' };
 const readLogin = (text) => {
   const { access, refresh, expires, ...more } = JSON.parse(text);
-  if (Object.keys(more).length > 0) throw new Error(`odd: ${text}`);
+  if (Object.keys(more).length > 0) throw new Error(`unexpected: ${text}`);
   return { access, refresh: refresh ?? null, expiresAtMs: expires ?? null };
 };
 const refresh = { url: 'https://tokens.test/token', clientId: 'acme-client' };

@@ -16,7 +16,7 @@ async function changes(machine: Machine, cwd?: string): Promise<string[]> {
 describe.each(USUAL)('as %s', (caller) => {
   test.each([
     [
-      'a directory that is not there',
+      'a missing directory',
       (m: Machine) => ['exec', '--project', join(m.home, 'nowhere'), '--', 'true'],
       2,
       'is not a directory',
@@ -27,14 +27,14 @@ describe.each(USUAL)('as %s', (caller) => {
       2,
       'contains your whole home directory',
     ],
-    ['the root of the system', () => ['exec', '--project', '/', '--', 'true'], 2, 'contains your whole home directory'],
+    ['the root directory', () => ['exec', '--project', '/', '--', 'true'], 2, 'contains your whole home directory'],
     ['a kernel directory', () => ['exec', '--project', '/proc', '--', 'true'], 2, 'system directory'],
     ['no command', () => ['exec'], 2, 'What should run in the sandbox?'],
     ['an unknown option', () => ['exec', '--frob', '--', 'true'], 2, "Unknown option '--frob'"],
     ['an unknown limit', () => ['exec', '--limit', 'mem=1g', '--', 'true'], 2, 'mem'],
     ['an unknown command', () => ['frobnicate'], 2, 'ags has no command'],
-    ['a program that does not exist', () => ['exec', '--', 'no-such-program'], 127, 'no-such-program'],
-    ['a task that does not exist', () => ['review', 'nothing'], 3, 'nothing'],
+    ['a missing program', () => ['exec', '--', 'no-such-program'], 127, 'no-such-program'],
+    ['a missing task', () => ['review', 'nothing'], 3, 'nothing'],
   ] as const)('%s is a clear error', async (_, args, code, text) => {
     using machine = createMachine(caller);
     const run = await machine.ags(args(machine));

@@ -100,7 +100,7 @@ test.each<[string, string, string]>([
 
 test.each([
   ['an end of the document', 'hide: [x]\n...\n'],
-  ['a file that is indented as a whole', '  hide: [x]\n'],
+  ['a file that is completely indented', '  hide: [x]\n'],
 ])('%s is refused with the line to write by hand', (_, text) => {
   expect(() => edit(text, { add: ['a.test'] })).toThrow('ags.yaml is written in a way that ags cannot change safely.');
 });

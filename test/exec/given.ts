@@ -13,7 +13,7 @@ export function given(there: boolean, what: string): (name: string, body: () => 
 export async function until(holds: () => boolean): Promise<void> {
   const deadline = Date.now() + 60_000;
   while (!holds()) {
-    if (Date.now() > deadline) throw new Error('it did not come true within a minute');
+    if (Date.now() > deadline) throw new Error('the condition did not hold within a minute');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -15,7 +15,7 @@ export function exportTask(ground: Ground, task: string, name: string): Begun {
     async end({ code }) {
       const wrong = [...(await tidied(ground)), ...orphans(dir, ['work.ags'])];
       const made = list(dir).includes('work.ags');
-      if (code === 0 && !made) return [...wrong, `the export of ${task} was called done, and there is no file`];
+      if (code === 0 && !made) return [...wrong, `the export of ${task} was reported as done, but the file is missing`];
       // An existing file is complete; a missing one can be written now.
       if (!made) wrong.push(...failed(await ground.ags('export', task, file)));
       return [...wrong, ...(await takeIn(ground, task, ['import', file]))];
@@ -80,7 +80,7 @@ async function lookAt(ground: Ground, task: string, copy: string): Promise<strin
   const whole = shown.stdout === ground.machine.git('diff', '--name-only', base, `ags/${task}`);
   const gone = await ground.ags('rm', '--yes', copy);
   return [
-    ...(same && whole ? [] : [`${copy} is not what ${task} is: ${shown.stdout}`]),
+    ...(same && whole ? [] : [`${copy} differs from ${task}: ${shown.stdout}`]),
     ...failed(shown),
     ...failed(gone),
   ];

@@ -24,8 +24,10 @@ export function checkTask(ground: Ground, task: string, told: ((result: Result) 
       const again = isMerged() ? null : await ground.ags('check', task);
       ground.machine.write(CONFIG, before);
       return [
-        ...(isMerged() && !passed ? [`${task} is merged, and its checks have not passed`] : []),
-        ...(told === null && code === 0 && !passed ? [`the checks of ${task} were called passed, and are not`] : []),
+        ...(isMerged() && !passed ? [`${task} is merged although its checks did not pass`] : []),
+        ...(told === null && code === 0 && !passed
+          ? [`the checks of ${task} were reported as passed, but did not pass`]
+          : []),
         ...(again === null || again.code === 0 ? [] : [`the next checks ended with ${again.code}: ${again.stderr}`]),
       ];
     },

@@ -60,15 +60,15 @@ test('the checker finds nothing in an undamaged project', async () => {
 });
 
 test.each([
-  ['a line that is no event', (text: string) => `${text}{"seq":\n`, 'a line is no event'],
-  ['a number that is left out', (text: string) => text.replace('"seq":3', '"seq":4'), 'event 3 has the number 4'],
-  ['a line that is there twice', (text: string) => text + text.split('\n').at(-2) + '\n', 'has the number'],
-  ['a changed line', (text: string) => text.replace('"preparing"', '"prepared"'), 'does not fit the one before it'],
+  ['an invalid line', (text: string) => `${text}{"seq":\n`, 'a line is not an event'],
+  ['a skipped number', (text: string) => text.replace('"seq":3', '"seq":4'), 'event 3 has the number 4'],
+  ['a duplicated line', (text: string) => text + text.split('\n').at(-2) + '\n', 'has the number'],
   [
-    'events that were seen and are gone',
-    (text: string) => text.split('\n').slice(0, -2).join('\n') + '\n',
-    'no longer there',
+    'a changed line',
+    (text: string) => text.replace('"preparing"', '"prepared"'),
+    'does not match the hash of the one before',
   ],
+  ['lost events', (text: string) => text.split('\n').slice(0, -2).join('\n') + '\n', 'observed events are missing'],
 ])('events: %s', (_, change, found) => {
   expect(withFile(events(), change, damage)).toContainEqual(expect.stringContaining(found));
 });
@@ -81,7 +81,7 @@ test('the checker finds a lost commit and a duplicated commit', () => {
   git('update-ref', `refs/heads/ags/${TASK}`, twice);
   expect(damage()).toContain(`${TASK}: the commit "Second" is 2 times on its branch`);
   git('update-ref', '-d', `refs/heads/ags/${TASK}`);
-  expect(damage()).toContain(`${TASK}: there is no branch, and its agent has done something`);
+  expect(damage()).toContain(`${TASK}: the branch is missing, although the agent has worked`);
   git('update-ref', `refs/heads/ags/${TASK}`, tip);
 });
 
@@ -89,7 +89,7 @@ test('the checker finds a file whose content on the branch is wrong', () => {
   const tip = git('rev-parse', `ags/${TASK}`);
   const other = git('commit-tree', `${ledger.begin}^{tree}`, '-p', tip, '-m', 'Emptied');
   git('update-ref', `refs/heads/ags/${TASK}`, other);
-  expect(damage()).toContain(`${TASK}: ${TASK}/a.txt is not on its branch as it was written`);
+  expect(damage()).toContain(`${TASK}: ${TASK}/a.txt has the wrong content on its branch`);
   git('update-ref', `refs/heads/ags/${TASK}`, tip);
 });
 
@@ -103,11 +103,11 @@ test('the checker finds merges that are lost, reported twice, unfinished, or mis
   const record = join(merges(), '000001.json');
   expect(withFile(record, () => null, damage)).toEqual([
     expect.stringContaining('main is at'),
-    `the merge of ${TASK} was called done, and is not there`,
-    `${TASK}: merge is told 1 times, and was done 0 times`,
+    `the merge of ${TASK} was reported as done, but is missing`,
+    `${TASK}: merge is reported 1 times, done 0 times`,
   ]);
   writeFileSync(join(merges(), 'pending.json'), '{}');
-  expect(damage()).toEqual(['a merge is still under way']);
+  expect(damage()).toEqual(['a merge is unfinished']);
   rmSync(join(merges(), 'pending.json'));
   const tip = git('rev-parse', 'main');
   const again = git('commit-tree', `${tip}^{tree}`, '-p', tip, '-m', `Again\n\nAgs-Task: ${TASK}`);
@@ -126,9 +126,9 @@ test('the checker finds a merge without content', () => {
   writeFileSync(record, JSON.stringify({ kind: 'merge', task: TASK, from: tip, to: again }));
   git('update-ref', 'refs/heads/main', again);
   expect(damage()).toEqual([
-    `the merge of ${TASK} brought nothing`,
+    `the merge of ${TASK} has no content`,
     expect.stringContaining(`${TASK} is on main more than once`),
-    `${TASK}: merge is told 1 times, and was done 2 times`,
+    `${TASK}: merge is reported 1 times, done 2 times`,
   ]);
   git('update-ref', 'refs/heads/main', tip);
   rmSync(record);
@@ -161,9 +161,9 @@ test('the checker finds changed user files, unexpected files and an inconsistent
   ground.machine.write('unexpected.txt', 'x\n');
   git('add', 'f1.txt');
   expect(damage()).toEqual([
-    "own.txt of the user's own is not as it was",
+    'own.txt of the user was changed',
     'the work tree has unexpected changes: f1.txt unexpected.txt; allowed: none',
-    'the index does not agree with main: f1.txt',
+    'the index differs from main: f1.txt',
   ]);
   git('reset', '-q', 'f1.txt');
   git('checkout', '-q', 'f1.txt');
@@ -183,7 +183,7 @@ test('removing a task whose work reached main another way loses nothing; removin
   remember(ground, ledger);
   expect([...ledger.precious]).toEqual([`${TAG}-other`]);
   expect((await ground.ags('rm', '--yes', `${TAG}-same`, `${TAG}-other`)).code).toBe(0);
-  expect(damage()).toEqual([expect.stringMatching(`^${TAG}-other is gone, with its work; last there was .*run.ended`)]);
+  expect(damage()).toEqual([expect.stringMatching(`^${TAG}-other is gone with its work; last event: .*run.ended`)]);
   ledger.precious.clear();
 });
 
@@ -202,7 +202,7 @@ test('removing a task whose work was applied to the work tree loses nothing', as
 
 test('the checker finds a task that disappeared with its work', () => {
   ledger.precious.add('never-was');
-  expect(damage()).toEqual(['never-was is gone, with its work; last there was ']);
+  expect(damage()).toEqual(['never-was is gone with its work; last event: ']);
   ledger.precious.delete('never-was');
 });
 

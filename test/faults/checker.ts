@@ -40,7 +40,7 @@ export function findDamage(place: Place, ledger: Ledger, applied: readonly strin
   return [
     ...[...ledger.precious]
       .filter((name) => !taskNames(place.stateDir).includes(name))
-      .map((name) => `${name} is gone, with its work; last there was ${lastSeen(place, ledger, name)}`),
+      .map((name) => `${name} is gone with its work; last event: ${lastSeen(place, ledger, name)}`),
     ...eventFiles(place.stateDir).flatMap((file) => chainDamage(file, ledger.seen)),
     ...taskNames(place.stateDir).flatMap((name) => workDamage(place, name)),
     ...list(join(place.stateDir, 'network')).flatMap((name) => logDamage(join(place.stateDir, 'network', name))),
@@ -125,7 +125,7 @@ function parse(text: string): Event[] | null {
 function chainDamage(file: string, seen: Ledger['seen']): string[] {
   const text = wholeLines(file);
   const events = parse(text);
-  if (events === null) return [`${file}: a line is no event`];
+  if (events === null) return [`${file}: a line is not an event`];
   const lines = text.split('\n');
   const wrong = events.flatMap((event, i) => {
     const before =
@@ -135,12 +135,12 @@ function chainDamage(file: string, seen: Ledger['seen']): string[] {
             .update(lines[i - 1] ?? '')
             .digest('hex');
     if (event.seq !== i + 1) return [`${file}: event ${i + 1} has the number ${event.seq}`];
-    return event.prev === before ? [] : [`${file}: event ${event.seq} does not fit the one before it`];
+    return event.prev === before ? [] : [`${file}: event ${event.seq} does not match the hash of the one before`];
   });
   const moved = seen.get(file) ?? '';
   // A restarted task keeps its earlier events elsewhere.
   const lost = !text.startsWith(moved) && !isKept(file, moved);
-  return [...wrong.slice(0, 1), ...(lost ? [`${file}: events that were seen are no longer there`] : [])];
+  return [...wrong.slice(0, 1), ...(lost ? [`${file}: observed events are missing`] : [])];
 }
 
 function isKept(file: string, text: string): boolean {
@@ -156,14 +156,14 @@ function workDamage({ machine, stateDir }: Place, name: string): string[] {
   if (subjects.length + files.size === 0) return [];
   const branch = `refs/heads/ags/${name}`;
   const tip = machine.git('for-each-ref', '--format=%(objectname)', branch).trim();
-  if (tip === '') return [`${name}: there is no branch, and its agent has done something`];
+  if (tip === '') return [`${name}: the branch is missing, although the agent has worked`];
   const log = machine.git('log', '--format=%s', `${task.goal.base}..${tip}`).split('\n');
   const wrong = subjects.flatMap((subject) => {
     const times = log.filter((line) => line === subject).length;
     return times === 1 ? [] : [`${name}: the commit "${subject}" is ${times} times on its branch`];
   });
   const texts = [...files].flatMap(([path, text]) =>
-    show(machine, `${tip}:${path}`) === text ? [] : [`${name}: ${path} is not on its branch as it was written`],
+    show(machine, `${tip}:${path}`) === text ? [] : [`${name}: ${path} has the wrong content on its branch`],
   );
   return [...wrong, ...texts];
 }
@@ -212,21 +212,21 @@ function mergeDamage({ machine, stateDir }: Place, { begin, moves, wentOn }: Led
     .toSorted();
   const records = numbers.map((name) => json(join(root, name)) as MergeRecord);
   const wrong: string[] = [];
-  if (existsSync(join(root, 'pending.json'))) wrong.push('a merge is still under way');
+  if (existsSync(join(root, 'pending.json'))) wrong.push('a merge is unfinished');
   numbers.forEach((name, i) => {
     if (Number.parseInt(name, 10) !== i + 1) wrong.push(`the merge ${name} is number ${i + 1}`);
   });
   let at = begin;
   for (const { kind, task, from, to } of records) {
-    if (from !== at) wrong.push(`the ${kind} of ${task} does not begin where the one before it ended`);
+    if (from !== at) wrong.push(`the ${kind} of ${task} does not start at the end of the one before`);
     if (from === to || machine.git('diff', '--name-only', from, to) === '')
-      wrong.push(`the ${kind} of ${task} brought nothing`);
+      wrong.push(`the ${kind} of ${task} has no content`);
     at = to;
   }
   const tip = machine.git('rev-parse', 'refs/heads/main').trim();
-  if (tip !== at) wrong.push(`main is at ${tip}, and the last merge has put it to ${at}`);
+  if (tip !== at) wrong.push(`main is at ${tip}, expected ${at} after the last merge`);
   const told = moves.filter((move, i) => count(moves.slice(0, i + 1), move) > count(records, move));
-  wrong.push(...told.map(({ kind, task }) => `the ${kind} of ${task} was called done, and is not there`));
+  wrong.push(...told.map(({ kind, task }) => `the ${kind} of ${task} was reported as done, but is missing`));
   const merged = machine
     .git('log', '--first-parent', '--format=%(trailers:key=Ags-Task,valueonly)', 'main')
     .split('\n');
@@ -246,14 +246,14 @@ function tellDamage(stateDir: string, task: string, records: readonly MergeRecor
   return (['merge', 'undo'] as const).flatMap((kind) => {
     const told = types.filter((type) => type === (kind === 'merge' ? 'merge.done' : 'merge.undone')).length;
     const done = count(records, { kind, task });
-    return told === done ? [] : [`${task}: ${kind} is told ${told} times, and was done ${done} times`];
+    return told === done ? [] : [`${task}: ${kind} is reported ${told} times, done ${done} times`];
   });
 }
 
 /** The user's changes are intact; applied files are there completely or not at all. */
 function fileDamage({ machine }: Place, applied: readonly string[]): string[] {
   const own = Object.entries(OWN).flatMap(([path, text]) =>
-    machine.has(path) && machine.read(path) === text ? [] : [`${path} of the user's own is not as it was`],
+    machine.has(path) && machine.read(path) === text ? [] : [`${path} of the user was changed`],
   );
   const changed = machine
     .git('status', '--porcelain', '-uall')
@@ -268,7 +268,7 @@ function fileDamage({ machine }: Place, applied: readonly string[]): string[] {
     ...(whole
       ? []
       : [`the work tree has unexpected changes: ${changed.join(' ')}; allowed: ${applied.join(' ') || 'none'}`]),
-    ...(staged === '' ? [] : [`the index does not agree with main: ${staged}`]),
+    ...(staged === '' ? [] : [`the index differs from main: ${staged}`]),
     ...(broken === '' ? [] : [`git fsck: ${broken}`]),
   ];
 }

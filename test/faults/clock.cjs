@@ -1,6 +1,6 @@
 'use strict';
-// test/faults/clock.cjs: loaded into a program of ags before anything else (NODE_OPTIONS), and handed on to the runners that it starts: a
-// clock that is off by as many seconds as the file says at that moment. The clock of the machine, its files' included, goes on as it is.
+// test/faults/clock.cjs: preloaded into programs of ags and their runners through NODE_OPTIONS: shifts the clock by the seconds in a file. The
+// machine's clock and file times are unchanged.
 const { readFileSync } = require('node:fs');
 
 const Real = Date;

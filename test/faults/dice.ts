@@ -20,7 +20,7 @@ export function createDice(seed: string): Dice {
     share,
     pick(from) {
       const one = from[Math.floor(share() * from.length)];
-      if (one === undefined) throw new Error('there is nothing to choose from');
+      if (one === undefined) throw new Error('the list is empty');
       return one;
     },
   };

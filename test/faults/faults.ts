@@ -48,7 +48,7 @@ function freeze(role: Role): Fault {
       if (pid === null || !endIfThere(pid, 'SIGSTOP')) return false;
       try {
         const listed = await ground.ags('list');
-        if (listed.code !== 0) throw new Error(`ags list beside a ${role} that stands still: ${listed.stderr}`);
+        if (listed.code !== 0) throw new Error(`ags list beside a ${role} that is frozen: ${listed.stderr}`);
         await sleep(100 + dice.share() * 700);
       } finally {
         endIfThere(pid, 'SIGCONT');

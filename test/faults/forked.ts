@@ -30,12 +30,12 @@ export async function forkTask(ground: Ground, task: string, name: string, text:
       const made = taskNames(ground.stateDir).includes(name);
       const own = tip(name);
       return [
-        ...(status === 200 && !made ? [`${name} was called started, and is not there: ${said}`] : []),
+        ...(status === 200 && !made ? [`${name} was reported as started, but is missing: ${said}`] : []),
         ...(status >= 500 && !said.includes('disk.full') ? [`the server said ${status}: ${said}`] : []),
-        ...(tip(task) === before ? [] : [`${task} was forked, and is another one now`]),
+        ...(tip(task) === before ? [] : [`${task} changed when it was forked`]),
         ...(own === '' || ground.machine.git('merge-base', before, own).trim() === before
           ? []
-          : [`${name} does not stand on what ${task} has done`]),
+          : [`${name} does not include the work of ${task}`]),
         ...(code === 0 || signal !== null ? [] : [`the server ended with ${code}: ${stderr}`]),
       ];
     },

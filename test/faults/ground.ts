@@ -110,7 +110,7 @@ export async function createGround(
     ags: (...args) => ground.start(...args).ended,
     processes: () => processesOf(machine, [disk?.pid ?? 0, pauseOf(machine)]),
     sh(script) {
-      if (disk === null) throw new Error('there is no disk of its own');
+      if (disk === null) throw new Error('this ground has no disk');
       return disk.sh(script);
     },
     fillDisk: () =>

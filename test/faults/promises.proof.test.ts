@@ -27,7 +27,7 @@ test('an export act finds a missing file and an incomplete one', async () => {
   writeFileSync(beside('out/work.ags.7.part'), '');
   expect(await end?.(done)).toEqual([
     'left: work.ags.7.part beside a file of an export',
-    'the export of work was called done, and there is no file',
+    'the export of work was reported as done, but the file is missing',
   ]);
 });
 
@@ -35,7 +35,7 @@ test('an import act finds a task with other content', async () => {
   const { running, end } = await importTask(ground, 'work', 'in', false);
   const done = await running.ended;
   ground.machine.git('update-ref', `refs/heads/ags/${done.stdout.trim()}`, 'main');
-  expect(await end?.(done)).toEqual([expect.stringContaining('is not what work is')]);
+  expect(await end?.(done)).toEqual([expect.stringContaining('differs from work')]);
 });
 
 test('a fork act finds a fork without the original work and a missing fork', async () => {
@@ -48,10 +48,10 @@ test('a fork act finds a fork without the original work and a missing fork', asy
     return (await begun.end?.(done)) ?? [];
   };
   expect(await look('fork', async () => ground.machine.git('update-ref', 'refs/heads/ags/fork', 'main'))).toEqual([
-    'fork does not stand on what work has done',
+    'fork does not include the work of work',
   ]);
   expect(await look('gone', () => ground.ags('rm', '--yes', 'gone'))).toEqual([
-    expect.stringContaining('gone was called started, and is not there'),
+    expect.stringContaining('gone was reported as started, but is missing'),
   ]);
 });
 
@@ -63,7 +63,10 @@ test('a gateway act finds a damaged log and a leftover socket', async () => {
   const done = await begun.running.ended;
   appendFileSync(log, 'no decision\n');
   writeFileSync(beside('gw/old.sock'), '');
-  expect(await begun.end?.(done)).toEqual([expect.stringContaining('is no decision'), 'left: old.sock of a gateway']);
+  expect(await begun.end?.(done)).toEqual([
+    expect.stringContaining('is not a decision'),
+    'left: old.sock of a gateway',
+  ]);
 });
 
 test('a checked merge act finds a merge without passed checks', async () => {
@@ -72,5 +75,5 @@ test('a checked merge act finds a merge without passed checks', async () => {
   expect(done.code, done.stderr).toBe(0);
   const file = join(ground.stateDir, 'tasks/work/checks.json');
   writeFileSync(file, JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), state: 'failed' }));
-  expect(await end?.(done)).toEqual(['work is merged, and its checks have not passed']);
+  expect(await end?.(done)).toEqual(['work is merged although its checks did not pass']);
 });

@@ -64,7 +64,7 @@ async function untilOver(ground: Ground, begun: Begun): Promise<{ wrong: string[
     await sleep(100);
   }
   const left = ground.processes().map(({ role, command }) => `${role}: ${command.slice(0, 200)}`);
-  return end([`it has not ended after a minute: ${left.join('; ')}`]);
+  return end([`still running after a minute: ${left.join('; ')}`]);
 }
 
 /** Runs the next commands, which must work and recover interrupted work. */
@@ -105,7 +105,7 @@ async function goOn({ ground, ledger, name }: Round, { task, passing }: Begun, d
       ledger.messages.push({ task, text });
       for (let left = 300; left > 0 && ground.processes().some(({ role }) => role === 'runner'); left--)
         await sleep(100);
-      if (stateOf(ground, task) !== 'ready') wrong.push(`${task} went on, and is ${stateOf(ground, task)}`);
+      if (stateOf(ground, task) !== 'ready') wrong.push(`${task} continued, but is ${stateOf(ground, task)}`);
     } else if (!sent.stderr.includes('never started')) wrong.push(`ags send ${task}: ${sent.stderr}`);
     wrong.push(...findDamage(ground, ledger));
   }

@@ -54,8 +54,8 @@ export async function serveGateway(ground: Ground, name: string): Promise<Begun>
       const next = [serve(), openListener()];
       await Promise.all(next.map(({ child }) => firstLine(child)));
       const checked = await ground.ags('gateway', 'check', '--socket', socket, '--listen', `127.0.0.1:${port}`);
-      if (checked.code !== 0) wrong.push(`the next gateway is not well: ${checked.stderr}`);
-      if (!(await ask(port, 'allowed.test'))) wrong.push('the next gateway does not lead to where it may');
+      if (checked.code !== 0) wrong.push(`the next gateway reports an error: ${checked.stderr}`);
+      if (!(await ask(port, 'allowed.test'))) wrong.push('the next gateway does not reach an allowed host');
       for (const { child } of next) child.kill('SIGTERM');
       for (const one of next) wrong.push(...(await ends(one)));
       const seen = join(ground.stateDir, 'network');
@@ -118,9 +118,9 @@ export function logDamage(file: string): string[] {
     try {
       const { seq, prev } = JSON.parse(line) as { seq: number; prev: string };
       if (seq !== i + 1) return [`${file}: line ${i + 1} has the number ${seq}`];
-      if (prev !== before) return [`${file}: line ${seq} does not fit the one before it`];
+      if (prev !== before) return [`${file}: line ${seq} does not match the hash of the one before`];
     } catch {
-      return [`${file}: line ${i + 1} is no decision`];
+      return [`${file}: line ${i + 1} is not a decision`];
     }
     before = createHash('sha256').update(line).digest('hex');
   }

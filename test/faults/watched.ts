@@ -32,7 +32,7 @@ export async function watchTask(ground: Ground, task: string, args: readonly str
       server.child.kill('SIGTERM');
       const { code, signal, stderr } = await server.ended;
       return [
-        ...(heard.join() === events.join() ? [] : [`the listener heard ${heard.join()} of ${events.join()}`]),
+        ...(heard.join() === events.join() ? [] : [`the listener received ${heard.join()} of ${events.join()}`]),
         ...(code === 0 || signal !== null ? [] : [`the server ended with ${code}: ${stderr}`]),
       ];
     },

@@ -316,7 +316,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a main work tree that has linked ones',
+    'a main work tree with linked ones',
     true,
     () => {
       const at = repository();
@@ -325,7 +325,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'the inside of a submodule',
+    'a directory inside a submodule',
     false,
     () => {
       const at = repository();
@@ -345,7 +345,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a .git that is a symbolic link',
+    'a symbolic link as .git',
     false,
     () => {
       const at = repository();
@@ -356,7 +356,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a HEAD that is a symbolic link',
+    'a symbolic link as HEAD',
     false,
     () => {
       const at = repository();
@@ -366,7 +366,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a branch that stands for another',
+    'a symbolic branch',
     false,
     () => {
       const at = repository();
@@ -414,9 +414,9 @@ const KINDS: readonly Kind[] = [
       return at;
     },
   ],
-  ['object ids of SHA-256', false, () => makeRepository(join(scratch, 'sha256'), '--object-format=sha256')],
+  ['SHA-256 object ids', false, () => makeRepository(join(scratch, 'sha256'), '--object-format=sha256')],
   [
-    'object ids of SHA-256 and no commit yet',
+    'SHA-256 object ids without a commit',
     false,
     () => {
       const at = mkdtempSync(join(scratch, 'r-'));
@@ -437,7 +437,7 @@ const KINDS: readonly Kind[] = [
     },
   ],
   [
-    'a half-made .git inside of a repository',
+    'an unfinished .git inside a repository',
     false,
     () => {
       const at = repository();
@@ -618,7 +618,7 @@ describe('a pointer to another repository', () => {
       null,
     ],
     [
-      'a linked worktree that was copied',
+      'a copied linked worktree',
       /leads to the repository/,
       (at, other) => {
         git(other, 'worktree', 'add', '-q', `${at}-linked`);
@@ -680,13 +680,13 @@ describe('a pointer to another repository', () => {
       null,
     ],
     [
-      'settings that take a directory above for the work tree',
+      'settings with a parent directory as work tree',
       /say that its files are in .*, which has no .git that leads there/,
       (at) => git(at, 'config', 'core.worktree', '../..'),
       (at) => git(at, 'config', '--file', '.git/config', '--unset', 'core.worktree'),
     ],
     [
-      'settings that take another directory for the work tree',
+      'settings with another directory as work tree',
       /whose settings say that its files are elsewhere/,
       (at, other) => git(at, 'config', 'core.worktree', other),
       (at) => git(at, 'config', '--file', '.git/config', '--unset', 'core.worktree'),

@@ -66,7 +66,7 @@ const CASES: Readonly<Record<string, Case>> = {
     after: { x: '-> ../other' },
     renames: { 'x/l': 'x' },
   },
-  'a file takes the name of a directory that moves into one of the name of the file': {
+  'a file and a directory swap names while the directory moves': {
     before: { f: 'f', 'd/a': 'a' },
     after: { d: 'f', 'f/a': 'a' },
     renames: { f: 'd', 'd/a': 'f/a' },

@@ -323,7 +323,7 @@ function hookTests(): void {
     const hooks = await at.open({ agent: { name: 'tried', gate: 'observed', readHook: null } });
     expect([hooks.listener, hooks.listeners, hooks.files]).toEqual([null, [], []]);
     const action = WRITE.actions[0];
-    if (action === undefined) throw new Error('there is one');
+    if (action === undefined) throw new Error('the action is missing');
     hooks.observe({ type: 'tool.started', id: '1', tool: 'Bash', action: { kind: 'command', command: 'ls' } });
     hooks.observe({ type: 'tool.finished', id: '1', outcome: 'done' });
     hooks.observe({ type: 'tool.started', id: '2', tool: 'Write', action });

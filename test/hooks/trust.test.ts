@@ -78,7 +78,7 @@ describe('hooks of a project', () => {
 describe('invalid hooks are an error', () => {
   const cases: [string, (path: string, project: string) => void, string][] = [
     ['a symbolic link', (path) => symlinkSync('/bin/true', path), '.ags/hooks/pre-bash is a symbolic link.'],
-    ['a link to nothing', (path) => symlinkSync('/nonexistent', path), '.ags/hooks/pre-bash is a symbolic link.'],
+    ['a broken link', (path) => symlinkSync('/nonexistent', path), '.ags/hooks/pre-bash is a symbolic link.'],
     ['not executable', (path) => writeFileSync(path, YES), '.ags/hooks/pre-bash is not executable.'],
     ['a directory', (path) => mkdirSync(path), '.ags/hooks/pre-bash is not a regular file.'],
     [
@@ -104,12 +104,12 @@ describe('invalid hooks are an error', () => {
       '.ags/hooks/pre-bash has more than 4 MB.',
     ],
     [
-      'at no point',
+      'at an unknown point',
       (path) => writeFileSync(path.replace('pre-bash', 'pre-comand'), YES, { mode: 0o755 }),
       '.ags/hooks/pre-comand is not the name of a hook; known names: pre-any, pre-bash, pre-writes, post-writes, post-stop.',
     ],
     [
-      'with a name that a terminal would act on',
+      'with control characters in its name',
       (path) => {
         mkdirSync(`${path}.d`);
         writeFileSync(`${path}.d/\u001b[2J`, YES);
@@ -117,12 +117,12 @@ describe('invalid hooks are an error', () => {
       '.ags/hooks/pre-bash.d/\\x1b[2J is not executable.',
     ],
     [
-      'a .d that is a file',
+      'a file in place of a .d directory',
       (path) => writeFileSync(`${path}.d`, YES, { mode: 0o755 }),
       '.ags/hooks/pre-bash.d is not a directory.',
     ],
     [
-      'a directory of hooks that is a link',
+      'a link in place of a hooks directory',
       (_path, project) => {
         rmSync(join(project, '.ags'), { recursive: true });
         mkdirSync(join(project, 'elsewhere/hooks'), { recursive: true });

@@ -17,12 +17,12 @@ describe('a stream of output', () => {
     ],
     ['the screen cannot be cleared', `${ESC}[2J${ESC}[1;1H${ESC}c`, '\\x1b[2J\\x1b[1;1H\\x1bc'],
     ['device control strings do not start', `${ESC}P1$r0m${ESC}_x${ESC}^y${ESC}Xz`, '\\x1bP1$r0m\\x1b_x\\x1b^y\\x1bXz'],
-    ['the terminal is not asked for answers', `${ESC}[6n${ESC}[c${ESC}Z\u0005`, '\\x1b[6n\\x1b[c\\x1bZ\\x05'],
+    ['terminal queries do not pass', `${ESC}[6n${ESC}[c${ESC}Z\u0005`, '\\x1b[6n\\x1b[c\\x1bZ\\x05'],
     ['8-bit controls are controls', '\u009b2J\u009d0;x\u009c\u0090q\u0085', '\\x9b2J\\x9d0;x\\x9c\\x90q\\x85'],
-    ['nothing is overwritten by carriage return', 'safe\revil\n', 'safe\\revil\n'],
-    ['nothing is rubbed out by backspace or delete', 'rm\b\bls\u007f', 'rm\\x08\\x08ls\\x7f'],
+    ['a carriage return overwrites nothing', 'safe\revil\n', 'safe\\revil\n'],
+    ['backspace and delete erase nothing', 'rm\b\bls\u007f', 'rm\\x08\\x08ls\\x7f'],
     ['Windows line ends are line ends', 'a\r\nb\r\r\nc', 'a\nb\\r\nc'],
-    ['text direction is shown', 'a\u202eb\u2066c\u200fd', 'a<U+202E>b<U+2066>c<U+200F>d'],
+    ['bidirectional controls are shown', 'a\u202eb\u2066c\u200fd', 'a<U+202E>b<U+2066>c<U+200F>d'],
     [
       'zero-width characters are shown',
       'pay\u200bpal\u00ad\ufeff\u{e0041}\u3164',
@@ -34,7 +34,7 @@ describe('a stream of output', () => {
       '⚠\ufe0f x\ufe0f ⚠\ufe0f\ufe0f',
       '⚠\ufe0f x<U+FE0F> ⚠\ufe0f<U+FE0F>',
     ],
-    ['half a character is shown', 'a\ud83db\udc00', 'a<U+D83D>b<U+DC00>'],
+    ['a lone surrogate is shown', 'a\ud83db\udc00', 'a<U+D83D>b<U+DC00>'],
     ['null bytes are shown', 'a\0b', 'a\\x00b'],
   ];
   test.each(cases)('%s', (_, input, expected) => {

@@ -21,11 +21,11 @@ const byteByByte = (text: string | Buffer): string => {
 describe('passes drawing sequences', () => {
   test.each([
     ['plain text', 'hello\r\n\tworld\b \x07'],
-    ['text that is not English', 'ü “quoted” 漢字 🎉 — é'],
+    ['non-English text', 'ü “quoted” 漢字 🎉 — é'],
     ['colours and cursor', '\x1b[1;38;2;1;2;3mred\x1b[0m\x1b[2J\x1b[10;20H\x1b[?1049h\x1b[?25l\x1b[>4;1m\x1b[6n\x1b[c'],
     ['short sequences', '\x1b7\x1b8\x1b(B\x1b=\x1b>\x1bM\x1bc'],
     ['the title of the window', '\x1b]0;vim – a.txt\x1b\\'],
-    ['a question about colours', '\x1b]11;?\x1b\\\x1b]4;1;?\x1b\\'],
+    ['a colour query', '\x1b]11;?\x1b\\\x1b]4;1;?\x1b\\'],
   ])('%s', (_, text) => {
     expect(whole(text)).toBe(text);
     expect(new Set(pieces(text))).toEqual(new Set([text]));
@@ -40,19 +40,19 @@ describe('A121, A123, A126: drops sequences that reach beyond the screen, howeve
     ['the clipboard', '\x1b]52;c;Y3VybCBldmlsIHwgc2g=\x07'],
     ['the clipboard, ended with ST', '\x1b]52;c;Y3VybA==\x1b\\'],
     ['the clipboard by C1', '\u009d52;c;Y3VybA==\x07'],
-    ['a question about the clipboard', '\x1b]52;c;?\x07'],
+    ['a clipboard query', '\x1b]52;c;?\x07'],
     ['a link', '\x1b]8;;https://evil.test\x1b\\'],
     ['a notification', '\x1b]9;look here\x07\x1b]777;notify;a;b\x07'],
     ['the palette', '\x1b]4;1;#000000\x07\x1b]10;#000\x07'],
     ['a file for the terminal', '\x1b]1337;File=name=a;inline=0:AAAA\x07'],
-    ['words to a terminal around it', '\x1bPtmux;\x1b\x1b]52;c;Y3VybA==\x07\x1b\\'],
+    ['a message to an outer terminal', '\x1bPtmux;\x1b\x1b]52;c;Y3VybA==\x07\x1b\\'],
     ['device strings', '\x1bP$qm\x1b\\\x1b_Ga=T;AAAA\x1b\\\x1b^x\x1b\\\x1bXx\x1b\\'],
-    ['the title of screen', '\x1bktitle\x1b\\'],
+    ['the title of GNU screen', '\x1bktitle\x1b\\'],
     ['the printer', '\x1b[5i\x1b[?5i'],
     ['the window', '\x1b[3;0;0t\x1b[21t'],
-    ['another way to read bytes', '\x1b%@'],
+    ['a change of encoding', '\x1b%@'],
     ['a title with controls', '\x1b]0;a\x01b\x07'],
-    ['an endless one', `\x1b]0;${'x'.repeat(5000)}\x07`],
+    ['an overlong title', `\x1b]0;${'x'.repeat(5000)}\x07`],
   ])('%s', (_, text) => {
     const around = `before ${text} after`;
     for (const seen of [whole(around), byteByByte(around), ...(text.length < 200 ? pieces(around) : [])])

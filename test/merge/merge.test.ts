@@ -24,14 +24,14 @@ const tip = (machine: Machine, ref = 'main'): string => machine.git('rev-parse',
 const TRUST = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' };
 
 const IN_THE_WAY: readonly (readonly [string, (machine: Machine) => unknown])[] = [
-  ['a file that was edited', (m) => m.write('a.txt', text({ 1: 'MINE' }))],
-  ['a file that was edited and staged', (m) => (m.write('a.txt', text({ 1: 'MINE' })), m.git('add', 'a.txt'))],
+  ['an edited file', (m) => m.write('a.txt', text({ 1: 'MINE' }))],
+  ['an edited and staged file', (m) => (m.write('a.txt', text({ 1: 'MINE' })), m.git('add', 'a.txt'))],
   [
-    'a file that was staged and put back',
+    'a file staged and then restored',
     (m) => (m.write('a.txt', text({ 1: 'MINE' })), m.git('add', 'a.txt'), m.write('a.txt', text())),
   ],
   ['a new file of the same name', (m) => m.write('new/n.txt', 'mine\n')],
-  ['a file that was deleted', (m) => rmSync(join(m.project, 'a.txt'))],
+  ['a deleted file', (m) => rmSync(join(m.project, 'a.txt'))],
   ['a file in place of a directory', (m) => m.write('new', 'mine\n')],
   ['a link in place of a directory', (m) => symlinkSync('/tmp', join(m.project, 'new'))],
   [
@@ -40,9 +40,9 @@ const IN_THE_WAY: readonly (readonly [string, (machine: Machine) => unknown])[] 
   ],
   ['a lock on the index', (m) => m.write('.git/index.lock', '')],
   ['a lock on the branch', (m) => m.write('.git/refs/heads/main.lock', '')],
-  ['a merge that is not finished', (m) => m.write('.git/MERGE_HEAD', '')],
+  ['an unfinished merge', (m) => m.write('.git/MERGE_HEAD', '')],
   [
-    'a file that git converts',
+    'a file with a git filter',
     (m) => (m.git('config', 'filter.x.clean', 'cat'), m.write('.gitattributes', '*.txt filter=x\n')),
   ],
 ];

@@ -47,25 +47,25 @@ describe.each(USUAL)('as %s', (caller) => {
 
   test.each([
     [
-      'the user deleted what the sandbox changed',
+      'the user deleted a file that the sandbox changed',
       'echo more >> file.txt',
       (m: Machine) => rmSync(join(m.project, 'file.txt')),
       (m: Machine) => !m.has('file.txt'),
     ],
     [
-      'the user changed what the sandbox deleted',
+      'the user changed a file that the sandbox deleted',
       'rm file.txt',
       (m: Machine) => m.write('file.txt', 'mine\n'),
       (m: Machine) => m.read('file.txt') === 'mine\n',
     ],
     [
-      'the user changed what the sandbox renamed',
+      'the user changed a file that the sandbox renamed',
       'mv file.txt moved.txt',
       (m: Machine) => m.write('file.txt', text({ 1: 'mine' })),
       (m: Machine) => m.read('file.txt') === text({ 1: 'mine' }),
     ],
     [
-      'both made a file of the same name',
+      'both created a file with the same name',
       'echo theirs > new.txt',
       (m: Machine) => m.write('new.txt', 'mine\n'),
       (m: Machine) => m.read('new.txt') === 'mine\n',

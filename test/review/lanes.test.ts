@@ -422,7 +422,7 @@ describe('any file', () => {
       { lane: 'host', reasons: ['A script run by /usr/bin/env node.'] },
     ],
     [
-      'that is an executable script with one',
+      'that is an executable script with an extension',
       {
         path: 'a.py',
         before: { ...file(''), mode: '100755' },
@@ -459,7 +459,7 @@ describe('any file', () => {
       { lane: 'host', reasons: ['A large or binary script with an interpreter line, 70 bytes.'] },
     ],
     [
-      'that is a picture',
+      'that is an image',
       { path: 'a.png', before: null, after: { mode: '100644', text: null, bytes: 70 } },
       {
         lane: 'inert',
@@ -467,7 +467,7 @@ describe('any file', () => {
       },
     ],
     [
-      'that could not be looked into at all',
+      'that could not be read',
       { path: 'a.dat', before: null, after: { mode: '100644', text: null, bytes: 70 } },
       {
         lane: 'host',

@@ -548,17 +548,17 @@ describe('the output of tar', () => {
     ['another opaque mark', directoryRecord('./a/', { 'SCHILY.xattr.user.overlay.opaque': 'x' })],
     ['an unknown attribute', directoryRecord('./a/', { 'SCHILY.xattr.user.overlay.future': 'y' })],
     ['an unknown record', directoryRecord('./a/', { hdrcharset: 'BINARY' })],
-    ['a path that leads out', directoryRecord('./../a/', OPAQUE)],
+    ['a path that leaves the upper', directoryRecord('./../a/', OPAQUE)],
     ['an absolute path', directoryRecord('/a/', OPAQUE)],
     ['a file', header('./a', '0', 0)],
     ['a directory with content', Buffer.concat([header('./a/', '5', 512), Buffer.alloc(512, 1)])],
     ['a global header', header('./a', 'g', 0)],
     ['a directory twice', Buffer.concat([directoryRecord('./a/', OPAQUE), directoryRecord('./a/', {})])],
     ['a wrong checksum', spoil(directoryRecord('./a/', OPAQUE), 1024 + 10)],
-    ['a directory that was not asked for', directoryRecord('./b/', OPAQUE)],
+    ['an unrequested directory', directoryRecord('./b/', OPAQUE)],
     ['an endless header', header('./a', 'x', 0o77777777777)],
     [
-      'a record that is longer than its header',
+      'a record longer than its header',
       Buffer.concat([header('./a', 'x', 20), Buffer.from('99 path=./a\n'.padEnd(512, '\0'))]),
     ],
     [
@@ -566,7 +566,7 @@ describe('the output of tar', () => {
       Buffer.concat([header('./a', 'x', 12), Buffer.from('path=./a\nxyz'.padEnd(512, '\0'))]),
     ],
     [
-      'a record of length nothing',
+      'a record of length zero',
       Buffer.concat([header('./a', 'x', 12), Buffer.from('0 path=./a\nx'.padEnd(512, '\0'))]),
     ],
   ])('is refused with %s', (_, strange) => {

@@ -44,15 +44,15 @@ test('a browser with a session can read and act (control: later refusals have th
 
 describe('A127: another page in the same browser', () => {
   test.each([
-    ['of another site', () => ({ cookie, origin: 'https://evil.example', ...JSON_TYPE })],
-    ['of another port of this machine', () => ({ cookie, origin: 'http://127.0.0.1:9999', ...JSON_TYPE })],
-    ['of our port under another name', () => ({ cookie, origin: own.replace('127.0.0.1', 'localhost'), ...JSON_TYPE })],
+    ['on another site', () => ({ cookie, origin: 'https://evil.example', ...JSON_TYPE })],
+    ['on another port of this machine', () => ({ cookie, origin: 'http://127.0.0.1:9999', ...JSON_TYPE })],
+    ['on our port under another name', () => ({ cookie, origin: own.replace('127.0.0.1', 'localhost'), ...JSON_TYPE })],
     ['in a frame without an origin', () => ({ cookie, origin: 'null', ...JSON_TYPE })],
-    ['that does not say where it is', () => ({ cookie, ...JSON_TYPE })],
-    ['with a password in the address', () => ({ cookie, authorization: 'Basic eDp5', ...JSON_TYPE })],
-    ['that the browser calls same-site', () => ({ cookie, origin: own, 'sec-fetch-site': 'same-site', ...JSON_TYPE })],
+    ['without an origin header', () => ({ cookie, ...JSON_TYPE })],
+    ['with a password in its URL', () => ({ cookie, authorization: 'Basic eDp5', ...JSON_TYPE })],
+    ['marked same-site by the browser', () => ({ cookie, origin: own, 'sec-fetch-site': 'same-site', ...JSON_TYPE })],
     [
-      'with the key, stolen',
+      'with a stolen key',
       () => ({ authorization: `Bearer ${machine.server.key}`, origin: 'http://evil.example', ...JSON_TYPE }),
     ],
   ])('%s cannot start anything', async (_name, headers) => {

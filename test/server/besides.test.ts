@@ -44,7 +44,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const code = async (besides: object): Promise<unknown> =>
       (await merge<ApiError>({ ...one, besides })).json.error.code;
     expect(await code({ ...two, task: 'one' })).toBe('usage.invalid');
-    expect(await code({ ...two, task: 'nobody' })).toBe('task.not-found');
+    expect(await code({ ...two, task: 'missing' })).toBe('task.not-found');
     expect(await code({ ...two, task: '../one' })).toBe('request.invalid');
     expect(await code({ ...two, task: 'two', changes: one.changes })).toBe('project.changed');
     expect(await code({ ...two, task: 'two', files: [{ n: 7 }] })).toBe('path.not-found');

@@ -145,7 +145,7 @@ describe('A134: a signed-in client that sends too much', () => {
     expect(await status(`/api/events?topics=${topics}`)).toBe(400);
     for (const deep of ['['.repeat(2_000_000), `{"text":${'['.repeat(500_000)}${']'.repeat(500_000)}}`]) {
       const json = { ...key, 'content-type': 'application/json' };
-      expect((await server.raw('POST', '/api/tasks/nobody/send', json, deep)).status).toBe(400);
+      expect((await server.raw('POST', '/api/tasks/missing/send', json, deep)).status).toBe(400);
     }
     expect(await status('/api/tasks')).toBe(200);
   });

@@ -64,7 +64,7 @@ describe.each(USUAL)('as %s', (caller) => {
       'x-content-type-options': 'nosniff',
     });
     expect(text).toBe(readFileSync(join(machine.stateDir, 'tasks/logged/agent.log'), 'utf8'));
-    expect((await server.call('GET', '/api/tasks/nobody/log')).status).toBe(404);
+    expect((await server.call('GET', '/api/tasks/missing/log')).status).toBe(404);
   });
 
   test('changes since a viewed version are the difference to it; another id is refused', async () => {

@@ -41,17 +41,17 @@ afterAll(() => place[Symbol.asyncDispose]());
 const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: string }>> = {
   tasks: (at) => ({ path: at.tasks, there: 'Redis or memory?' }),
   'tasks without a match': (at) => ({ path: `${at.tasks}?q=is%3Amerged`, there: 'No matching tasks' }),
-  'a task that is done': (at) => ({ path: at.task('plain'), there: 'Done, ready to review' }),
-  'a task that asks': (at) => ({ path: at.task('deciding'), there: 'The agent asks' }),
+  'a finished task': (at) => ({ path: at.task('plain'), there: 'Done, ready to review' }),
+  'a task with a question': (at) => ({ path: at.task('deciding'), there: 'The agent asks' }),
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
   'a command without an agent': (at) => ({
     path: at.task(at.machine.tasks().find((id) => id.startsWith('command')) ?? ''),
     there: 'No activity yet',
   }),
   'a task with its logs': (at) => ({ path: `${at.task('plain')}?panel=logs`, there: 'state=ready' }),
-  'a task that is not there': (at) => ({ path: at.task('nobody'), there: 'Cannot show this task' }),
+  'a missing task': (at) => ({ path: at.task('missing'), there: 'Cannot show this task' }),
   'a review': (at) => ({ path: `${at.task('plain')}/changes`, there: 'Merges cleanly onto' }),
-  'a review that is hostile': (at) => ({ path: `${at.task('hostile')}/changes`, there: 'Merges cleanly onto' }),
+  'a hostile review': (at) => ({ path: `${at.task('hostile')}/changes`, there: 'Merges cleanly onto' }),
   'two tasks side by side': (at) => ({ path: `${at.tasks}/compare/plain/hostile`, there: 'Merges cleanly' }),
   network: (at) => ({ path: `${at.tasks}/network`, there: 'blocked.test' }),
   'network presets': (at) => ({ path: `${at.tasks}/network?show=presets`, there: 'In use' }),
@@ -106,7 +106,7 @@ test('the palette without green and red passes as well, and is remembered', asyn
   await page.getByRole('button', { name: 'Blue and orange' }).click();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    for (const name of ['tasks', 'a task that asks', 'a hostile task', 'a review', 'network']) {
+    for (const name of ['tasks', 'a task with a question', 'a hostile task', 'a review', 'network']) {
       const { path, there } = PAGES[name]?.(place) ?? { path: '', there: '' };
       await page.goto(new URL(path, page.url()).href);
       await seen(page, there);

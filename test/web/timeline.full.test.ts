@@ -105,8 +105,8 @@ test('the user edits or withdraws queued messages, and the others become a turn'
   await expect.poll(() => box.inputValue()).toBe('write: rihgt.md 1');
   await send('write: right.md 1');
   expect(await waiting.count()).toBe(2);
-  const taken = await machine.ags(['send', 'busy', '--withdraw']);
-  expect(taken).toMatchObject({ code: 0, stdout: 'write: third.md 1\nwrite: right.md 1\n' });
+  const withdrawn = await machine.ags(['send', 'busy', '--withdraw']);
+  expect(withdrawn).toMatchObject({ code: 0, stdout: 'write: third.md 1\nwrite: right.md 1\n' });
   expect((await machine.ags(['send', 'busy', '--withdraw'])).stderr).toContain('There is no waiting message for busy');
   await page.reload();
   await box.waitFor();

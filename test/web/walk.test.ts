@@ -21,7 +21,7 @@ test('the user starts, watches, reviews, merges and undoes a task with the keybo
       );
       if (name.test(at)) return;
     }
-    throw new Error(`Tab never came to ${String(name)}`);
+    throw new Error(`Tab never reached ${String(name)}`);
   };
   await page.getByText('No tasks yet').waitFor();
   await keys('c');

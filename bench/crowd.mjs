@@ -1,7 +1,8 @@
 // bench/crowd.mjs: starts many sandboxes at once and measures how many start, how long it takes, and the memory of each.
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { tree } from './gateway/place.mjs';
 import { start } from './measure.mjs';
 import { number } from './stats.mjs';
 
@@ -110,11 +111,9 @@ function member(actor, argv, cwd) {
 
 /** Memory per sandbox, without the command's own processes. */
 function averageMemory(pids) {
-  const children = processes();
-  const all = pids.map((pid) => tree(pid, children));
   const isCommand = (pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'cat';
   const sum = { pss: 0, uss: 0, command: 0, processes: 0 };
-  for (const pid of all.flat()) {
+  for (const pid of pids.flatMap((one) => tree(one))) {
     const { pss, uss } = readMemory(pid);
     if (isCommand(pid)) sum.command += pss;
     else {
@@ -124,28 +123,6 @@ function averageMemory(pids) {
     }
   }
   return Object.fromEntries(Object.entries(sum).map(([key, value]) => [key, value / pids.length]));
-}
-
-function processes() {
-  const children = new Map();
-  for (const name of readdirSync('/proc')) {
-    const parent = /^\d+$/.test(name) ? readParent(name) : null;
-    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
-  }
-  return children;
-}
-
-function readParent(pid) {
-  try {
-    return Number(/\) \S (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
-  } catch {
-    // It ended after it was listed.
-    return null;
-  }
-}
-
-function tree(pid, children) {
-  return [pid, ...(children.get(pid) ?? []).flatMap((child) => tree(child, children))];
 }
 
 function readMemory(pid) {

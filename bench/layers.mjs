@@ -3,7 +3,7 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { measure } from './measure.mjs';
-import { ms, number, summary, wall } from './stats.mjs';
+import { medianRatio, ms, number, summary, wall } from './stats.mjs';
 import { calm, filePath, run } from './fixture.mjs';
 
 const CHANGED = 10;
@@ -85,14 +85,10 @@ function table(repositories, results) {
       return [
         label,
         ...[first, next, further, worktree, clone].map((runs) => ms(wall(runs))),
-        `${number(times(worktree, further))} ×`,
+        `${number(medianRatio(worktree, further))} ×`,
       ];
     }),
   };
-}
-
-function times(theirs, ours) {
-  return summary(wall(theirs)).median / summary(wall(ours)).median;
 }
 
 function bars(most, results) {
@@ -100,7 +96,7 @@ function bars(most, results) {
   const { next, further, worktree } = results.get(most.files);
   const bar = (name, ours, atLeast) => ({
     name: `${name} of ${most.label} files: wall time of git worktree add, times ours`,
-    value: summary([times(worktree, ours)]),
+    value: summary([medianRatio(worktree, ours)]),
     atLeast,
   });
   return [bar('the next commit', next, LIMIT_NEXT), bar('a further task', further, LIMIT_FURTHER)];

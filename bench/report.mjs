@@ -29,7 +29,7 @@ export function verdict(bar) {
 
 const wanted = (bar) => (bar.atMost === undefined ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`);
 
-export function barTable(sections) {
+function barTable(sections) {
   return {
     head: ['measure', 'target', 'result', ''],
     rows: sections

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
-import { ms, number, spread, summary, wall } from './stats.mjs';
+import { medianRatio, ms, number, spread, summary, wall } from './stats.mjs';
 import { calm, emptyDirectory, run } from './fixture.mjs';
 
 const ASK = ['psql', '-Atc', 'select 1'];
@@ -42,7 +42,7 @@ export async function benchServices(fixture, { rounds, megabytes }) {
         rows: sized.map(([size, { plain, seeded, scan, byHand, copy }]) => [
           `${size} MB`,
           ...[plain, seeded, scan, byHand, copy].map((runs) => ms(wall(runs))),
-          `${number(summary(wall(byHand)).median / summary(wall(seeded)).median)} ×`,
+          `${number(medianRatio(byHand, seeded))} ×`,
         ]),
       },
       {

@@ -23,6 +23,9 @@ export function ratio(ours, ...theirs) {
   return summary(ours.map((value, i) => value / theirs.reduce((sum, list) => sum + list[i], 0)));
 }
 
+/** The ratio of medians, for variants that are not measured in the same rounds. */
+export const medianRatio = (theirs, ours, get = wall) => summary(get(theirs)).median / summary(get(ours)).median;
+
 export function difference(more, less) {
   return summary(more.map((value, i) => value - less[i]));
 }

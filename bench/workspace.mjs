@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { interleave, measure } from './measure.mjs';
 import { plainBwrap } from './start-up.mjs';
-import { cpu, MEASURES, ms, number, ratio, spread, summary, wall } from './stats.mjs';
+import { cpu, MEASURES, medianRatio, ms, number, ratio, spread, summary, wall } from './stats.mjs';
 import { calm, emptyDirectory, makeRepository, run, settle, wait } from './fixture.mjs';
 
 const LIMIT_GROWTH = 1.5;
@@ -158,7 +158,7 @@ function peersTable(repositories, ours, peers) {
       ms(cpu(made)),
       ms(wall(removed)),
       ...[ours[files], aboveOwn(ours, files), workspaceOnly(ours, files)].map(
-        (part) => `${number(times(made, part))} ×`,
+        (part) => `${number(medianRatio(made, part))} ×`,
       ),
     ]);
   });
@@ -188,11 +188,6 @@ function combine(ours, formula) {
   return ours.none.map((_, i) => ({ wallMs: formula((one) => one.wallMs, i), cpuMs: formula((one) => one.cpuMs, i) }));
 }
 
-// The two are not measured in the same rounds, because git takes seconds.
-function times(theirs, ours, get = wall) {
-  return summary(get(theirs)).median / summary(get(ours)).median;
-}
-
 function bars(repositories, ours, peers) {
   const [least, most] = [repositories[0], repositories.at(-1)];
   return [
@@ -205,7 +200,7 @@ function bars(repositories, ours, peers) {
       ? []
       : MEASURES.map(({ what, get }) => ({
           name: `a workspace of ${most.label} files: ${what} of git worktree add, times that of the workspace`,
-          value: summary([times(peers.get(most.files).worktree, workspaceOnly(ours, most.files), get)]),
+          value: summary([medianRatio(peers.get(most.files).worktree, workspaceOnly(ours, most.files), get)]),
           atLeast: LIMIT_WORKTREE,
         }))),
   ];

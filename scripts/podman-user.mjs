@@ -25,7 +25,7 @@ export function createUser(name) {
     env,
     [Symbol.dispose]() {
       const inside = { cwd: '/', env: { ...env, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }, uid, gid: uid };
-      // Only the user can remove files of its subordinate IDs, and its namespaces are needed for that.
+      // Only the user can remove files of its subordinate IDs; `system migrate` then ends its namespaces.
       spawnSync('podman', ['unshare', 'rm', '-rf', join(home, '.local')], inside);
       spawnSync('podman', ['system', 'migrate'], inside);
       rmSync(home, { recursive: true, force: true });

@@ -39,7 +39,7 @@ export const AGS = join(REPO, 'bin/ags.cjs');
  * With "docker", every sandbox of a test is a container, to verify the same promises there. Docker's daemon does not see the /tmp of the
  * tests; inside, /var/tmp is /tmp, so paths would have two names.
  */
-export const BACKEND = process.env['AGS_TEST_BACKEND'];
+const BACKEND = process.env['AGS_TEST_BACKEND'];
 const STARTS = ['exec', 'start', 'shell', 'plan'];
 
 export interface Result {

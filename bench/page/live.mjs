@@ -4,21 +4,15 @@ import { join } from 'node:path';
 import { count, number, summary } from '../stats.mjs';
 import { quiet, wait } from '../fixture.mjs';
 import { startHelper } from './helper.mjs';
-import { makePlace, usage, usualEvent } from './place.mjs';
-import { heapOf, metrics, openTab, takeNotes } from './tab.mjs';
+import { addLiveTasks, makePlace, usage } from './place.mjs';
+import { heapOf, metrics, openListAndTask, takeNotes } from './tab.mjs';
 
 const LIMIT_DELAY_P99_MS = 500;
 const LIMIT_INPUT_P99_MS = 200;
 
 export async function benchLive(fixture, browser, plain, { tasks, live, perSecond, seconds }) {
   const place = makePlace(fixture, 'live');
-  const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
-  // The task that started last.
-  const watched = ids.at(-1);
-  // Finished tasks are merged, so that running ones are at the top of the list.
-  for (let i = 0; i < tasks; i += 1)
-    place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
-  place.settle();
+  const { ids, watched } = addLiveTasks(place, tasks, live);
   const server = await place.serve();
   const listener = startHelper('listen');
   const talker = startHelper('talk');
@@ -27,12 +21,7 @@ export async function benchLive(fixture, browser, plain, { tasks, live, perSecon
     for (let i = 0; i < 5; i += 1) lists.push(await timeOf(() => server.get('/api/tasks')));
     listener.tell({ url: server.url, headers: server.headers, topics: ids.map((id) => `task:${id}`), after: 1 });
     await listener.answer();
-    const context = await browser.window({ link: server.link });
-    const second = await browser.window({ cookies: await context.cookies() });
-    const tabs = {
-      list: await openTab(context, server.home, '[data-task]'),
-      task: await openTab(second, `${server.home}/t/${watched}`, 'article'),
-    };
+    const tabs = await openListAndTask(browser, server, watched);
     const idleFrom = usage(server.pid);
     await wait(3000);
     const idle = share(idleFrom, usage(server.pid));

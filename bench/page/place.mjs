@@ -91,6 +91,15 @@ function writeTask({ state, project, runner }, { id, number, shown, live, events
   writeFileSync(join(directory, 'events.jsonl'), `${lines.join('\n')}\n`);
 }
 
+/** Adds tasks of which `live` run; `watched` is the newest. The others are merged, so that running ones are at the top of the list. */
+export function addLiveTasks(place, tasks, live) {
+  const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
+  for (let i = 0; i < tasks; i += 1)
+    place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
+  place.settle();
+  return { ids, watched: ids.at(-1) };
+}
+
 /** The most frequent events of agents: messages, commands, reads and thoughts. */
 export function usualEvent(i) {
   const id = `tool-${Math.floor(i / 6)}`;

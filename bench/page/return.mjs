@@ -3,30 +3,19 @@ import { join } from 'node:path';
 import { count, ms, summary } from '../stats.mjs';
 import { quiet, wait } from '../fixture.mjs';
 import { startHelper } from './helper.mjs';
-import { makePlace, usualEvent } from './place.mjs';
-import { openTab } from './tab.mjs';
+import { addLiveTasks, makePlace } from './place.mjs';
+import { openListAndTask } from './tab.mjs';
 
 const LIMIT_S = 3;
 const FEED = '[role="feed"]';
 
 export async function benchReturn(fixture, browser, plain, { tasks, live, perSecond, rounds, awayMs }) {
   const place = makePlace(fixture, 'return');
-  const ids = Array.from({ length: live }, (_, i) => `task-${i}`);
-  // The task that started last.
-  const watched = ids.at(-1);
-  // Finished tasks are merged, so that running ones are at the top of the list.
-  for (let i = 0; i < tasks; i += 1)
-    place.add(`task-${i}`, { number: i, ended: 'merged', live: i < live, events: i < live ? [] : [usualEvent(0)] });
-  place.settle();
+  const { ids, watched } = addLiveTasks(place, tasks, live);
   const talker = startHelper('talk');
   let server = await place.serve();
   try {
-    const context = await browser.window({ link: server.link });
-    const second = await browser.window({ cookies: await context.cookies() });
-    const tabs = {
-      list: await openTab(context, server.home, '[data-task]'),
-      task: await openTab(second, `${server.home}/t/${watched}`, 'article'),
-    };
+    const tabs = await openListAndTask(browser, server, watched);
     await quiet(fixture);
     talker.tell({ tasksDir: join(place.state, 'tasks'), ids, perSecond, seconds: null, numbered: true });
     const told = talker.answer();

@@ -44,6 +44,16 @@ export async function openTab(context, url, shown) {
   return { page, cdp };
 }
 
+/** Opens the list and a task, in separate windows with one session. */
+export async function openListAndTask(browser, server, task) {
+  const context = await browser.window({ link: server.link });
+  const second = await browser.window({ cookies: await context.cookies() });
+  return {
+    list: await openTab(context, server.home, '[data-task]'),
+    task: await openTab(second, `${server.home}/t/${task}`, 'article'),
+  };
+}
+
 /** The cost until the content was shown, and until the page became idle. */
 export async function openingOf(tab) {
   const first = await metrics(tab);

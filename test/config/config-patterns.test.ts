@@ -145,7 +145,7 @@ describe('etc', () => {
 });
 
 describe('units', () => {
-  test('sizes', () => {
+  test('sizes and shares are parsed and formatted', () => {
     expect(['0', '512', '512k', '2g', '1.5G', '4GiB', '4gb', ' 1m '].map(parseSize)).toEqual([
       0,
       512,
@@ -170,7 +170,7 @@ describe('units', () => {
     expect([4 * GiB, 1.5 * GiB, 512, 0].map(formatSize)).toEqual(['4g', '1.5g', '512', '0']);
   });
 
-  test('times', () => {
+  test('durations are parsed and formatted', () => {
     expect(['90s', '5m', '2h', '1d', '1h30m', '1d1s'].map(parseDuration)).toEqual([
       90, 300, 7200, 86_400, 5400, 86_401,
     ]);

@@ -277,7 +277,7 @@ async function readyTask({ ground, name }: Round): Promise<string> {
   return task;
 }
 
-export function agentTasks({ stateDir }: Ground): string[] {
+function agentTasks({ stateDir }: Ground): string[] {
   return taskNames(stateDir).filter((name) => hasGoal(join(stateDir, 'tasks', name, 'task.json')));
 }
 

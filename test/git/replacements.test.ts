@@ -66,7 +66,7 @@ const CASES: Readonly<Record<string, Case>> = {
     after: { x: '-> ../other' },
     renames: { 'x/l': 'x' },
   },
-  'a file and a directory swap names while the directory moves': {
+  'a file and a directory swap names': {
     before: { f: 'f', 'd/a': 'a' },
     after: { d: 'f', 'f/a': 'a' },
     renames: { f: 'd', 'd/a': 'f/a' },

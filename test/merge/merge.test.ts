@@ -6,10 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, type AgentTask } from '../agent-run/agent-task.ts';
 import { createMachine, giveTo, IS_ROOT, type Machine, USUAL } from '../harness.ts';
+import { text, tip } from './checks/place.ts';
 
-const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
-const text = (change: Record<number, string> = {}): string =>
-  `${LINES.map((line, i) => change[i + 1] ?? line).join('\n')}\n`;
 const files = { 'a.txt': text(), 'b.txt': 'b\n', 'dir/c.txt': 'c\n', 'package.json': '{"scripts":{}}\n' };
 const WORK = `sed -i 's/line 11/AGENT/' a.txt; rm dir/c.txt; mkdir new; echo n > new/n.txt; echo '{"scripts":{"postinstall":"evil"}}' > package.json`;
 
@@ -19,7 +17,6 @@ const clean = (machine: Machine): void => {
   expect(machine.git('status', '--porcelain')).toBe('');
   expect(machine.git('fsck', '--strict')).not.toMatch(/error|missing|broken/);
 };
-const tip = (machine: Machine, ref = 'main'): string => machine.git('rev-parse', `refs/heads/${ref}`).trim();
 
 const TRUST = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' };
 

@@ -295,7 +295,7 @@ describe('names', () => {
   );
   const odd = [...new Set([...BASES, ...CONTROLS])].filter((name) => inspectName(name).refuse === null);
 
-  test('of every unusual allowed kind are unchanged, also beside ignore rules', async () => {
+  test('stay unchanged for every unusual allowed kind, also beside ignore rules', async () => {
     expect(odd.length).toBeGreaterThan(180);
     const trial = createTrial({ '.gitignore': 'ignored*\n' });
     const task = await trial.run(

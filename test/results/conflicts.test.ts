@@ -4,10 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createMachine, type Machine, USUAL } from '../harness.ts';
-
-const LINES = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`);
-const text = (edit: Record<number, string> = {}): string =>
-  `${LINES.map((line, i) => edit[i + 1] ?? line).join('\n')}\n`;
+import { text } from '../merge/checks/place.ts';
 
 /** Runs `inside` in a sandbox, then `outside` on the host, and returns the reviewed file. */
 async function both(machine: Machine, inside: string, outside: () => void): Promise<unknown> {

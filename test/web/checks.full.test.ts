@@ -1,8 +1,8 @@
 // test/web/checks.full.test.ts: runs, watches, stops and reads checks of a selection, in a browser.
-import type { Locator, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectAccessible, picture, seen, type Place } from './browser.ts';
-import { createReviews, openReview } from './review-place.ts';
+import { bar, clean, createReviews, openReview } from './review-place.ts';
 
 const FILES = {
   'README.md': '# project\n',
@@ -23,13 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
 const tick = async (page: Page, name: string): Promise<void> =>
   page.getByRole('treeitem', { name }).locator('[data-tick]').click();
-const clean = (page: Page): Promise<void> =>
-  bar(page)
-    .getByText(/Merges cleanly onto/)
-    .waitFor();
 const words = (page: Page, text: string | RegExp): Promise<void> =>
   bar(page).getByText(text).waitFor({ timeout: 30_000 });
 

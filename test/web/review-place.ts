@@ -1,4 +1,5 @@
 // test/web/review-place.ts: tasks of the demo agent, and their reviews in a browser.
+import type { Locator, Page } from 'playwright-core';
 import { createPlace, type Place, type Window } from './browser.ts';
 
 /** Runs all tasks in parallel. `tasks` maps names to goals of the demo agent. */
@@ -13,3 +14,11 @@ export async function createReviews(
 
 export const openReview = (place: Place, task: string, theme: 'light' | 'dark' = 'light'): Promise<Window> =>
   place.open(`${place.task(task)}/changes`, { colorScheme: theme });
+
+export const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
+export const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
+export const file = (page: Page, name: string): Locator => page.getByRole('treeitem', { name });
+export const clean = (page: Page): Promise<void> =>
+  bar(page)
+    .getByText(/Merges cleanly onto/)
+    .waitFor();

@@ -1,9 +1,8 @@
 // test/web/review-ways.full.test.ts: whitespace, links, changes since viewed and kept commits in a review, in a browser.
-import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
 import { picture, type Place } from './browser.ts';
-import { createReviews, openReview } from './review-place.ts';
+import { bar, clean, createReviews, diff, file, openReview } from './review-place.ts';
 
 const LINES = Array.from({ length: 120 }, (_, i) => `const line${i + 1} = ${i + 1};`);
 const FILES = {
@@ -25,15 +24,6 @@ beforeAll(async () => {
   ({ machine } = place);
 });
 afterAll(() => place[Symbol.asyncDispose]());
-
-const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
-const clean = (page: Page): Promise<void> =>
-  bar(page)
-    .getByText(/Merges cleanly onto/)
-    .waitFor();
-
-const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
-const file = (page: Page, name: string): Locator => page.getByRole('treeitem', { name });
 
 test('a shortcut hides whitespace changes without changing what is merged', async () => {
   await using at = await openReview(place, 'space');

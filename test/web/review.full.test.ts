@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
 import { expectAccessible, picture, type Place } from './browser.ts';
-import { createReviews, openReview } from './review-place.ts';
+import { bar, createReviews, diff, file, openReview } from './review-place.ts';
 
 const LINES = Array.from({ length: 60 }, (_, i) => `export const value${i + 1} = ${i + 1}; // number ${i + 1}`);
 const FILES = {
@@ -30,9 +30,6 @@ beforeAll(async () => {
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-const bar = (page: Page): Locator => page.getByRole('region', { name: 'Merge' });
-const diff = (page: Page): Locator => page.getByRole('region', { name: 'Changes' });
-const file = (page: Page, name: string): Locator => page.getByRole('treeitem', { name });
 const hunk = (page: Page, n: number): Locator =>
   page.getByRole('checkbox', { name: new RegExp(`^Include hunk ${n} of 2`) });
 

@@ -135,7 +135,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(join(layersDirOf(machine), dir)).filter((name) => name.startsWith('.'))).toEqual([]);
   }, 240_000);
 
-  test('of two tasks that need the same snapshot, one makes it and the other waits', async () => {
+  test('two tasks that need the same snapshot share one: the second waits', async () => {
     using machine = createMachine(caller, { files, disk: true });
     await runTask(machine, { task: 'warm' });
     rmSync(layersDirOf(machine), { recursive: true });

@@ -1,11 +1,11 @@
 // test/workspace/setup.full.test.ts: `setup:` commands run once in a sandbox, and later tasks start with their results.
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { until } from '../exec/given.ts';
 import { type Caller, createMachine, type Machine, USUAL } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
+import { processes } from '../merge/checks/place.ts';
 import { layersDirOf, listen, runTask, startTask } from './task.ts';
 
 // A script with every effect of setup: new files beside and below tracked ones, links, special files, and files that must not stay.
@@ -124,7 +124,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(layersOf(machine)).toEqual(['base']);
   });
 
-  test('of two tasks that need the same setup, one runs it and the other waits', async () => {
+  test('two tasks that need the same setup share one run: the second waits', async () => {
     // The shared setup takes long enough for both tasks to start on a busy machine; the one before it does not.
     using machine = project(caller, ['[ "$(cat lock.txt)" = 1 ] || sleep 10; date +%s%N > made']);
     await runTask(machine, { task: 'ready', commit: machine.git('rev-parse', 'HEAD').trim(), commands: [] });
@@ -180,8 +180,4 @@ describe.each(USUAL)('as %s', (caller) => {
 function layersOf(machine: Machine): string[] {
   const [dir = ''] = readdirSync(layersDirOf(machine));
   return readdirSync(join(layersDirOf(machine), dir)).flatMap((name) => /^(base|setup)(?=-)/.exec(name)?.[0] ?? []);
-}
-
-function processes(): string {
-  return execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' });
 }

@@ -17,7 +17,7 @@ import { authorOf, layersFor, planAgentRun, type PlannedAgent } from './plan-age
 import { runTurn, type TurnEnd } from './turn.ts';
 import { versionNotice } from '../agent-setup/version.ts';
 import { bringOut } from '../results/bring-out.ts';
-import { countRisky } from '../results/count-risky.ts';
+import { countRisky } from '../results/change-set.ts';
 import { openControlServer, type ControlServer } from './control-server.ts';
 import { takeMessage, type TakenMessage } from './inbox.ts';
 import { nestedDockerFor, type NestedDocker } from '../nested-docker/nested-docker.ts';

@@ -23,7 +23,7 @@ import { DOMAIN, openOrigin, type Origin } from './table/origin.ts';
 import { SPY } from './table/services.ts';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import { createAuthority, type Authority } from '../gateway/intercept/certificate.ts';
-import { commitSample } from '../git/staging/sample-repository.ts';
+import { commitSample } from '../git/staging/new-repository.ts';
 import { removeTree } from '../lib/files.ts';
 import { STAGE_PREFIX } from '../store/layout.ts';
 import { configure, settingsOf } from './settings.ts';

@@ -6,7 +6,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { Aftermath, GitAttack } from './table/attack.ts';
 import { difference, snapshot } from './table/canaries.ts';
 import { userGit } from '../git/host-git.ts';
-import { commitSample } from '../git/staging/sample-repository.ts';
+import { commitSample } from '../git/staging/new-repository.ts';
 import { run, type Finished } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import { configure } from './settings.ts';

@@ -4,8 +4,7 @@
 // inputs changed. Otherwise the setup commands run here, over the merged tree, and their results are removed with the checks.
 import { lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createCheckGit, packCommit } from '../git/staging/check-git.ts';
-import { setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
+import { createCheckGit, packCommit, setAttributes, type LayerGit } from '../git/staging/layer-git.ts';
 import { commitHas, findDelta, listIndex, writeDelta, writeWhole, type Delta } from '../git/staging/snapshot.ts';
 import { ensureWhiteout } from '../sandbox/checks/host.ts';
 import type { LayerFile } from '../store/layers.ts';

@@ -1,5 +1,5 @@
 // merge/checks.ts: runs a project's checks on the chosen changes of a task: makes a trial merge and runs each command over it in a fresh
-// sandbox.
+// sandbox. Also decides whether the last checks allow a merge.
 // Invariant: a result is stored with the id of the one tree it is about. However checks end, no process or file of a sandbox is left, and
 // the record says how they ended. One process at a time runs checks of a task.
 import { join } from 'node:path';
@@ -8,20 +8,21 @@ import type { ChecksFile } from '../protocol/checks.ts';
 import { serveControl } from '../lib/process/control.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { removeAside } from '../lib/files.ts';
-import type { ChecksConfig } from '../config/effective.ts';
+import type { ChecksConfig, ConfigFlags } from '../config/effective.ts';
 import { beginLayer, projectLayers, sweepUnfinished } from '../store/layers.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { prepareCheckLayers, type CheckLayers } from './check-layers.ts';
-import { createRecorder, type ChecksListener, type CheckRecorder } from './check-record.ts';
-import { runCheck } from './check-run.ts';
+import { createRecorder, type ChecksListener, type CheckRecorder, runCheck } from './check-record.ts';
 import { noChecks } from './check-suggestions.ts';
 import { excludeLine } from '../setup/layers.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { findSides, mergeCommit, mergeIntoTree, type MergedBranch, type TreeRequest } from './merge-tree.ts';
-import type { ConfigFlags } from '../config/effective.ts';
 import { planRun } from '../run/plan-run.ts';
 import type { RunPlan } from '../run/run-plan.ts';
-import type { HostContext } from '../run/host-context.ts';
+import { configInput, type HostContext } from '../run/host-context.ts';
+import { readProject } from '../config/load.ts';
+import { mergeLayers } from '../config/merge.ts';
+import { readChecks } from '../store/checks.ts';
 
 export interface ChecksRequest extends TreeRequest {
   /** Replace the configured commands; if empty, the configured ones run. */
@@ -222,4 +223,50 @@ function firstLine(text: string): string {
 function sentence(error: unknown): string {
   if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
   return `This is a bug in ags: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+// Checks count only for exactly the tree they ran on.
+
+export interface MergeRules {
+  /** If true, ags merges only after the checks have passed. */
+  readonly required: boolean;
+  readonly checks: ChecksConfig;
+}
+
+/** Neither setting needs approval: a check runs in a sandbox, and requiring checks only restricts merges. */
+export async function mergeRules(context: HostContext, project: string): Promise<MergeRules> {
+  const input = configInput(context, project);
+  const { layers } = await readProject(input);
+  const { mergeCheck, checks } = mergeLayers(layers, input);
+  return { required: mergeCheck, checks };
+}
+
+/** Returns null if there is no result for this tree. */
+export function checksFor(
+  { paths }: Pick<StoredTask, 'paths'>,
+  tree: string,
+): (ChecksFile & { readonly state: 'passed' | 'failed' }) | null {
+  const file = readChecks(paths);
+  if (file === null || file.tree !== tree || (file.state !== 'passed' && file.state !== 'failed')) return null;
+  return { ...file, state: file.state };
+}
+
+/** True if every currently configured check has passed. */
+export function havePassed(stored: Pick<StoredTask, 'paths'>, tree: string, { run }: ChecksConfig): boolean {
+  const file = checksFor(stored, tree);
+  if (file?.state !== 'passed') return false;
+  const ran = new Set(file.checks.map((one) => one.run));
+  return run.length > 0 && run.every((one) => ran.has(one.run));
+}
+
+/** True if the rules require checks that have not passed on this tree. */
+export function needsChecks(stored: Pick<StoredTask, 'paths'>, tree: string, rules: MergeRules): boolean {
+  return rules.required && !havePassed(stored, tree, rules.checks);
+}
+
+export function requirePassed(stored: StoredTask, tree: string, rules: MergeRules): void {
+  if (!needsChecks(stored, tree, rules)) return;
+  throw new AgsError('checks.failed', `The checks of ${stored.task.name} have not passed for this merge.`, {
+    hint: `Run them: ags check ${stored.task.name}\n(merge.check in the configuration requires it.)`,
+  });
 }

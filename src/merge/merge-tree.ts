@@ -1,5 +1,5 @@
 // merge/merge-tree.ts: computes the tree that a branch would have after a merge, for the merge itself and for the checks before it.
-// Invariant: computed from trees in our own staging, against the merge base (results/merge-base.ts). Files that can run code are taken
+// Invariant: computed from trees in our own staging, against the merge base (results/change-set.ts). Files that can run code are taken
 // only if they were named. Nothing of the user's is changed.
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
@@ -13,11 +13,9 @@ import type { StoredTask } from '../store/tasks.ts';
 import { subjectOf, userOf } from '../results/bring-out.ts';
 import { captureChanges, type AgentResult } from '../results/capture.ts';
 import { compareWithBase } from '../results/changes.ts';
-import { chooseChanges, type Chosen } from '../results/chosen-changes.ts';
+import { chooseChanges, type Chosen, shownOf, mergeBase } from '../results/change-set.ts';
 import { list, shortName } from '../results/move-files.ts';
 import { repositoryAt } from '../run/project.ts';
-import { shownOf } from '../results/change-set.ts';
-import { mergeBase } from '../results/merge-base.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** Which changes to take, and into which branch. */

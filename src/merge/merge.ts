@@ -14,9 +14,8 @@ import {
   type MergeSides,
   type TreeRequest,
 } from './merge-tree.ts';
-import { carryOut, lockMerges, planMove, type PlannedMove } from './move-branch.ts';
+import { carryOut, lockMerges, planMove, type PlannedMove, updateState } from './move-branch.ts';
 import { list, shortName } from '../results/move-files.ts';
-import { updateState } from './after-merge.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 export interface MergeRequest extends TreeRequest {

@@ -1,4 +1,5 @@
 // merge/move-branch.ts: moves a branch of the user from one commit to another, with the files of the work tree it is checked out in.
+// After a merge or an undo, it updates the events and the state of the task.
 // Invariant: all or nothing. Index entries change first, then files, then the branch; each step is undone if a later one fails, and the
 // branch decides. A pending record on disk lets the next process finish or roll back an interrupted move. Uncommitted work of the user is
 // never overwritten: a file that differs from the branch stops the move before anything changes.
@@ -11,7 +12,11 @@ import { readIndex, setEntries } from '../git/index-entries.ts';
 import type { Repository } from '../git/repository.ts';
 import { moveRef, ownerGit, readRef, sendPack } from '../git/owner-git.ts';
 import { workTrees, type WorkTree } from '../git/work-trees.ts';
+import type { MergeEvent } from '../protocol/event.ts';
+import { advance } from '../protocol/run-state.ts';
 import { applyAll, undoJournal, type PlannedChange } from '../review/journal.ts';
+import { appendEvent } from '../store/events.ts';
+import { eachEvent } from '../store/follow-events.ts';
 import {
   addMerge,
   clearPending,
@@ -25,8 +30,8 @@ import {
   type MergeRecord,
 } from '../store/merges.ts';
 import { inTheWay, planFiles, sameEntry, shortName } from '../results/move-files.ts';
-import { updateTask } from './after-merge.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { readTask, writeRun } from '../store/tasks.ts';
 
 export interface MergeLock extends Disposable {
   readonly paths: MergePaths;
@@ -180,4 +185,45 @@ async function rollBack(paths: MergePaths, fd: number): Promise<void> {
     );
   }
   clearPending(paths);
+}
+
+/** `again`: the merging process was killed, perhaps after it had called this. */
+async function updateTask(context: HostContext, record: MergeRecord, again = false): Promise<void> {
+  const stored = await readTask(context.stateDir, record.task).catch(() => null);
+  // The task may have been removed since; the merge remains valid without it.
+  if (stored === null) return;
+  const event: MergeEvent = {
+    type: record.kind === 'merge' ? 'merge.done' : 'merge.undone',
+    ref: record.ref,
+    commit: record.to,
+  };
+  if (!again || !isRecorded(stored.paths.events, record.at, event))
+    appendEvent(stored.paths.events, { task: stored.task.id, at: new Date(record.at) }, event);
+  await updateState(context, record.task, record.kind, record.whole);
+}
+
+function isRecorded(file: string, at: string, event: MergeEvent): boolean {
+  let recorded = false;
+  eachEvent(file, (line) => {
+    if (line.type === 'merge.done' || line.type === 'merge.undone')
+      recorded ||= line.type === event.type && line.at === at && line.commit === event.commit;
+  });
+  return recorded;
+}
+
+/** `whole`: the merge, or the undone merge, covered everything that the task changed. */
+export async function updateState(
+  context: HostContext,
+  task: string,
+  kind: MergeRecord['kind'],
+  whole: boolean,
+): Promise<void> {
+  const stored = await readTask(context.stateDir, task).catch(() => null);
+  const [from, to] = kind === 'merge' ? (['ready', 'merged'] as const) : (['merged', 'ready'] as const);
+  if (stored === null || !whole) return;
+  const { paths } = stored;
+  // The reason why the agent ended stays in the events; it does not apply to merged or restored work.
+  const { reason: _over, ...run } = stored.run;
+  const state = kind === 'merge' && ['failed', 'stopped'].includes(run.state) ? advance(run.state, 'ready') : run.state;
+  if (state === from) writeRun(paths, { ...run, state: advance(state, to) }, { durable: true });
 }

@@ -1,4 +1,5 @@
 // merge/resolve.ts: hands a conflict to an agent, as a new task whose files hold both sides with git's conflict markers.
+// Also shows what the branch and the task each changed in one file, to judge a conflict.
 // Invariant: the new task begins on the target branch, so its result is reviewed and merged against that branch like any other work. The
 // original task, its branch and the user's files stay unchanged.
 import { AgsError } from '../protocol/errors.ts';
@@ -7,15 +8,15 @@ import { BROUGHT_LIMITS } from '../git/staging/brought.ts';
 import { signature, writeCommit } from '../git/commit-text.ts';
 import { mergeTrees } from '../git/staging/merge-trees.ts';
 import { moveRef, readRef, sendPack } from '../git/owner-git.ts';
-import { treeOf } from '../git/staging/staging.ts';
+import { treeOf, listTree } from '../git/staging/staging.ts';
+import { readFileText, type ShownFile, mergeBase } from '../results/change-set.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { branchOf, userOf } from '../results/bring-out.ts';
-import { agentText } from '../agent-run/fork.ts';
-import { findSides } from './merge-tree.ts';
+import { findSides, repositoryOf, targetOf } from './merge-tree.ts';
 import { shortName } from '../results/move-files.ts';
 import { requireAgent } from '../agent-run/control.ts';
+import { agentText } from '../agent-run/fork.ts';
 import { startTasks } from '../agent-run/start.ts';
-import { mergeBase } from '../results/merge-base.ts';
 import { BEGUN } from '../results/task-branch.ts';
 import type { HostContext } from '../run/host-context.ts';
 
@@ -102,4 +103,22 @@ function resolveGoal({ task }: StoredTask, ref: string, conflicts: readonly stri
     'What the task was asked to do:',
     task.goal?.text ?? '',
   ].join('\n');
+}
+
+export async function bothSides(
+  context: HostContext,
+  stored: StoredTask,
+  { before, after, change }: ShownFile,
+  into: string | undefined,
+  maxBytes: number,
+): Promise<{ branch: string; yours: string; theirs: string }> {
+  const ref = targetOf(stored, into);
+  const { commonDir } = await repositoryOf(context, stored.task.project);
+  const tip = await readRef(commonDir, ref);
+  if (tip === null) throw new AgsError('path.not-found', `There is no branch ${shortName(ref)} in this repository.`);
+  const path = change.from ?? change.path;
+  const there = (await listTree(stored.paths.staging, tip, [path])).find((entry) => entry.path === path)?.oid ?? null;
+  const diff = async (now: string | null): Promise<string> =>
+    (await readFileText(stored, { before, after: now }, maxBytes)).diff.toString('utf8');
+  return { branch: shortName(ref), yours: await diff(there), theirs: await diff(after) };
 }

@@ -15,7 +15,7 @@ import { compareWithBase } from '../results/changes.ts';
 import { writeDevContainer, type DevContainerWish } from '../images/devcontainer/devcontainer.ts';
 import { openedDirectory } from './opened-directory.ts';
 import { repositoryAt } from '../run/project.ts';
-import { riskyPatterns } from '../results/risky-patterns.ts';
+import { riskyPatterns } from '../results/review.ts';
 import { requireAgent } from '../agent-run/control.ts';
 import type { HostContext } from '../run/host-context.ts';
 

@@ -1,4 +1,5 @@
-// results/agent-tree.ts: writes an agent's work, committed or not, as one tree, with git in a throw-away sandbox.
+// results/agent-tree.ts: writes an agent's work, committed or not, as one tree, with git in a throw-away sandbox, and makes the
+// capture that a review reads.
 // Invariant: the host lists only names and types, by descriptor. The agent's git directory is read only inside that sandbox, through a
 // git directory of ours with our own settings. Nothing of the agent's is written, so the agent finds its work unchanged.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,10 +17,12 @@ import { listUpper, type UpperEntry, type UpperListing } from '../review/upper.t
 import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { bytesOf, planIndex, textOf, type Entry, type Facts, type IndexPlan } from './agent-index.ts';
-import { askIgnored, captureGit, findPipes, GIT_ENV } from './capture.ts';
+import { askIgnored, captureGit, findPipes, GIT_ENV, type AgentResult, type Capture } from './capture.ts';
 import type { Inspect } from '../run/inspection.ts';
 import { asCopied, pipesForRules, sizesInCopy } from './list-copy.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { countLines, diffTrees, goneDirectories, listTree, writeTree } from '../git/staging/staging.ts';
+import type { TaskPaths } from '../store/layout.ts';
 
 /** Mount points of the agent's git directory and of the user's object stores in the inspection. */
 export const AGENT_GIT = '/run/ags/agent-git';
@@ -85,7 +88,7 @@ export async function readAgentTree(input: AgentTreeInput): Promise<AgentTree> {
       : new Set<string>();
   const add = plan.add.filter((path) => !ignored.has(path) && !made.has(path));
   checkSizes(workspace === 'copy' ? sizesInCopy(input.task.paths.copy, add) : sizesOf(listing.entries, new Set(add)));
-  const tree = await writeTree(input, plan.set, add, pipes);
+  const tree = await writeAgentTree(input, plan.set, add, pipes);
   return { head: facts.head, headTree: facts.headTree, tree, refused: plan.refused, pipes, wrong };
 }
 
@@ -214,7 +217,7 @@ const MAX_TOTAL = 8 * 1024 ** 3;
 const WRITE_TREE =
   'head -c "$1" | git update-index -z --index-info && git update-index -z --add --remove --replace --stdin && git write-tree';
 
-async function writeTree(
+async function writeAgentTree(
   { ask, task }: AgentTreeInput,
   set: IndexPlan['set'],
   add: readonly string[],
@@ -245,4 +248,36 @@ export function gitEnv(task: StoredTask): Record<string, string> {
     GIT_COMMITTER_NAME: 'ags',
     GIT_COMMITTER_EMAIL: 'ags@localhost',
   };
+}
+
+export interface Counted {
+  readonly commit: string;
+  readonly files: number;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** `result` is null if the two trees are equal. */
+export async function captureFrom(
+  { paths: { staging } }: { readonly paths: Pick<TaskPaths, 'staging'> },
+  agent: AgentResult & { readonly refused: readonly Refusal[] },
+): Promise<{ capture: Capture; result: Counted | null }> {
+  const { base, commit, tree, earlier, notKept, by } = agent;
+  const rows = await diffTrees(staging, base, tree, { renames: false });
+  const written = new Set(rows.filter((one) => one.status !== 'D').map((one) => one.path));
+  const deleted = rows.filter((one) => one.status === 'D').map((one) => one.path);
+  const entries = (await listTree(staging, tree)).filter((entry) => written.has(entry.path));
+  const capture: Capture = {
+    version: 1,
+    tree: await writeTree(staging, entries),
+    deleted,
+    removedDirs: await goneDirectories(staging, tree, deleted),
+    refused: agent.refused,
+    // Files that the project ignores are not part of the work and stay in the sandbox.
+    ignored: { written: [], deleted: [], bytes: 0 },
+    withIgnored: true,
+    agent: { base, commit, tree, earlier, notKept, by },
+  };
+  const counted = { commit, files: rows.length, ...(await countLines(staging, base, tree)) };
+  return { capture, result: rows.length === 0 ? null : counted };
 }

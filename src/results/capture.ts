@@ -9,13 +9,12 @@ import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
 import { formatSize } from '../lib/units.ts';
 import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, READ_BY_GIT, trackedFiles } from '../git/ignored.ts';
 import type { Repository } from '../git/repository.ts';
-import { createStaging, receivePack } from '../git/staging/staging.ts';
+import { createStaging, receivePack, listTree } from '../git/staging/staging.ts';
 import { inspectName } from '../review/names.ts';
 import { opaqueProbe, parseOpaque } from '../review/opaque.ts';
 import { listUpper, upperDirectories, UPPER_LIMITS, type UpperListing } from '../review/upper.ts';
 import { INSIDE } from '../sandbox/spec/plan-inspection.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { leftOut } from './compare-names.ts';
 import { listCopy } from './list-copy.ts';
 import { openInspections, type Inspect } from '../run/inspection.ts';
 import { repositoryAt } from '../run/project.ts';
@@ -320,4 +319,24 @@ export function captureGit(task: StoredTask, outDir: string): string {
     giveTree(git, task.run.user);
   }
   return git;
+}
+
+// A compromised git in the sandbox cannot deliver files, kinds or sizes that the host did not see itself.
+/** Throws unless the tree holds only requested files. Returns the names that git leaves out, for example a link called .gitmodules. */
+export async function leftOut(staging: string, tree: string, wanted: UpperListing['entries']): Promise<Refusal[]> {
+  const found = new Map((await listTree(staging, tree)).map((entry) => [entry.path, entry]));
+  const missing = wanted.filter((entry) => !found.has(entry.path));
+  const isWanted = ({ path, type, bytes }: UpperListing['entries'][number]): boolean => {
+    const taken = found.get(path);
+    return (
+      taken !== undefined &&
+      taken.bytes === bytes &&
+      (type === 'symlink' ? taken.mode === '120000' : /^100(644|755)$/.test(taken.mode))
+    );
+  };
+  if (wanted.filter(isWanted).length !== found.size)
+    throw new AgsError('capture.refused', 'The sandbox returned other files than requested.', {
+      hint: 'Nothing was taken. The files are still in the task.',
+    });
+  return missing.map(({ path }) => ({ path, reason: 'git does not take a file of this name: never taken' }));
 }

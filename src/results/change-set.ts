@@ -1,21 +1,30 @@
 // results/change-set.ts: the changes of a task as a reviewer sees them, under an id that stands for exactly this content.
+// It also turns a reviewer's choice into changes, counts risky files, and finds the merge base.
 // Invariant: files are named by their number in the set. A later decision carries the id and is refused if the id has changed.
 import { createHash } from 'node:crypto';
+import type { Repository } from '../git/repository.ts';
+import { isAncestor } from '../git/staging/brought.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
-import { countPairs, diffBytes, isBlob, readBlobs, storeBlob, treeOf } from '../git/staging/staging.ts';
+import {
+  countPairs,
+  diffBytes,
+  isBlob,
+  readBlobs,
+  storeBlob,
+  treeOf,
+  readBlob,
+  isTree,
+} from '../git/staging/staging.ts';
 import { readRef } from '../git/owner-git.ts';
 import { mergeTrees } from '../git/staging/merge-trees.ts';
-import { readHunks, type Hunk } from '../review/hunks.ts';
-
-export { foldedBecause } from '../review/folded.ts';
+import { readHunks, type Hunk, withHunks } from '../review/hunks.ts';
+import { mergePaths, readMerges, standing } from '../store/merges.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { captureChanges, type AgentResult } from './capture.ts';
+import { captureChanges, readCapture, type AgentResult } from './capture.ts';
 import { compareWithBase, type Compared } from './changes.ts';
 import { repositoryAt } from '../run/project.ts';
-import { openReview } from './review.ts';
-import { riskyPatterns } from './risky-patterns.ts';
-import { mergeBase } from './merge-base.ts';
+import { openReview, riskyPatterns } from './review.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 export interface ShownFile {
@@ -153,4 +162,97 @@ export async function readFileText(
     hunks: readHunks(diff.toString('latin1')),
     why: large ? 'It is large: only what changed is shown.' : null,
   };
+}
+
+// A choice refers to one change set by its id. ags itself builds the content of a partly chosen file from what was shown.
+export interface Chosen {
+  /** The id of the change set that was shown. */
+  readonly changes: string;
+  readonly files: readonly { readonly n: number; readonly hunks?: readonly number[] | undefined }[];
+}
+
+export interface ChosenChange {
+  readonly file: ShownFile;
+  /** With only some hunks chosen, its new content is neither the user's nor the agent's. */
+  readonly change: Change;
+  readonly partly: boolean;
+}
+
+export async function chooseChanges(
+  stored: StoredTask,
+  shown: ShownChanges,
+  chosen: Chosen,
+): Promise<{ take: ChosenChange[]; left: Change[] }> {
+  requireShown(shown, chosen.changes, stored);
+  const take: ChosenChange[] = [];
+  for (const { n, hunks } of chosen.files) {
+    const file = shown.files[n];
+    if (file === undefined || take.some((one) => one.file.n === n))
+      throw new AgsError('path.not-found', `There is no file with the number ${n}, or it was named twice.`);
+    take.push(hunks === undefined ? { file, change: file.change, partly: false } : await part(stored, file, hunks));
+  }
+  const whole = new Set(take.filter(({ partly }) => !partly).map(({ file }) => file.n));
+  return { take, left: shown.files.filter(({ n }) => !whole.has(n)).map(({ change }) => change) };
+}
+
+async function part(
+  { paths: { staging } }: StoredTask,
+  file: ShownFile,
+  wanted: readonly number[],
+): Promise<ChosenChange> {
+  const { change } = file;
+  const hunks = readHunks((await diffBytes(staging, file.before, file.after)).toString('latin1'));
+  const chosen = new Set(wanted);
+  if (chosen.size === 0 || [...chosen].some((n) => hunks[n] === undefined))
+    throw new AgsError('path.not-found', `${change.path} has no such part.`, { hint: 'Look at it again.' });
+  if ([change.before?.mode, change.after?.mode].includes('120000'))
+    throw new AgsError('usage.invalid', `${change.path} is a link: it is taken whole or not at all.`);
+  if (chosen.size === hunks.length) return { file, change, partly: false };
+  const before = file.before === null ? '' : (await readBlob(staging, file.before)).toString('latin1');
+  const bytes = Buffer.from(withHunks(before, hunks, chosen), 'latin1');
+  const mode = change.after?.mode ?? change.before?.mode ?? '100644';
+  const after = { mode, oid: await storeBlob(staging, bytes), bytes: bytes.length };
+  // A deleted file of which only some lines were chosen stays, without those lines.
+  return {
+    file,
+    change: { ...change, ...(change.after === null ? { kind: 'modified' as const } : {}), after },
+    partly: true,
+  };
+}
+
+/** A review reads every file; the end of a run does not wait for more files than this. */
+const MOST_FILES = 2000;
+
+/** Returns null if there are too many files to count. */
+export async function countRisky(context: HostContext, stored: StoredTask, files: number): Promise<number | null> {
+  const capture = files > MOST_FILES ? null : readCapture(stored);
+  if (capture === null) return null;
+  const patterns = await riskyPatterns(context, stored.task.project);
+  const { changeSet } = await compareWithBase(context, stored, capture, patterns);
+  return changeSet.changes.filter(({ lane }) => lane !== 'inert').length;
+}
+
+// The merge base of a task's work is the commit it began with or, after an earlier merge into the branch, what that merge took. Without this, an agent that continues after a merge would conflict with its own work.
+// Invariant: an earlier merge counts only if it was not undone, its commit is part of the branch, and it came from the same run of the same
+// task (task names are reused). Otherwise this merge would remove what the earlier one brought, or omit what was removed since.
+
+/** Returns a tree in the task's staging. `tip` is the commit of the branch `ref`. */
+export async function mergeBase(
+  context: HostContext,
+  { task, run, paths: { staging } }: StoredTask,
+  into: { base: string; repository: Repository; ref: string; tip: string },
+): Promise<string> {
+  const { base, ref, tip, repository } = into;
+  const earlier = standing(readMerges(mergePaths(context.stateDir, repository.commonDir))).findLast(
+    (one) =>
+      one.task === task.id &&
+      one.ref === ref &&
+      one.taken?.run === (run.number ?? 1) &&
+      Date.parse(one.at) >= Date.parse(task.createdAt),
+  );
+  const counts =
+    earlier?.taken !== undefined &&
+    (await isTree(staging, earlier.taken.tree)) &&
+    (await isAncestor(staging, earlier.to, tip));
+  return counts ? earlier.taken.tree : treeOf(staging, base);
 }

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Change, ChangeKind, ChangeSet, FileState } from '../protocol/changes.ts';
 import { readBaseFile } from '../git/base-files.ts';
-import { mergeText } from '../git/staging/merge-text.ts';
+import { mergeText } from '../git/staging/merge-trees.ts';
 import { diffTrees, listTree, readBlobs, writeTree, type RawChange, type TreeEntry } from '../git/staging/staging.ts';
 import type { HostState } from '../review/apply.ts';
 import { classify, type Content } from '../review/lanes.ts';

@@ -5,11 +5,10 @@ import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { convertedFiles, readIndex, type IndexEntry } from '../git/index-entries.ts';
 import type { Repository } from '../git/repository.ts';
-import { diffTrees, goneDirectories, listTree, type TreeEntry } from '../git/staging/staging.ts';
+import { diffTrees, goneDirectories, listTree, type TreeEntry, readBlob, readBlobs } from '../git/staging/staging.ts';
 import type { WorkTree } from '../git/work-trees.ts';
 import type { PlannedChange } from '../review/journal.ts';
 import type { IndexStep, MergeRecord } from '../store/merges.ts';
-import { readContents, type ContentOf } from './read-contents.ts';
 import { stageHostFiles } from './host-files.ts';
 
 export async function planFiles(
@@ -122,4 +121,29 @@ function advice(ref: string, tree: WorkTree, what: string): string {
 
 export function inTheWay(message: string, hint: string): AgsError {
   return new AgsError('project.changed', message, { hint });
+}
+
+/** The bytes, or a function that loads them. */
+export type ContentOf = (oid: string) => Buffer | (() => Promise<Buffer>);
+
+const SMALL_BYTES = 1024 * 1024;
+const BATCH = 200;
+const KEPT_BYTES = 128 * 1024 * 1024;
+
+/** Loads small files by the hundred, because one process per file is too slow. Large files, and those beyond the limit, load one by one later. */
+export async function readContents(
+  staging: string,
+  files: readonly { readonly oid: string; readonly bytes: number }[],
+): Promise<ContentOf> {
+  const contents = new Map<string, Buffer>();
+  let kept = 0;
+  const small = files
+    .filter((file) => file.bytes <= SMALL_BYTES)
+    .filter((file) => (kept += file.bytes) <= KEPT_BYTES)
+    .map((file) => file.oid);
+  for (let i = 0; i < small.length; i += BATCH) {
+    const read = await readBlobs(staging, small.slice(i, i + BATCH), SMALL_BYTES);
+    for (const [oid, bytes] of read) if (bytes !== null) contents.set(oid, bytes);
+  }
+  return (oid) => contents.get(oid) ?? (() => readBlob(staging, oid));
 }

@@ -3,6 +3,7 @@
 // alone and reported. A task with nothing left to decide is removed, unless it is an agent's.
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { loadConfig } from '../config/load.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Change } from '../protocol/changes.ts';
 import { advance, isUnderWay } from '../protocol/run-state.ts';
@@ -14,11 +15,11 @@ import type { ReviewEvent } from '../protocol/event.ts';
 import { appendEvent } from '../store/events.ts';
 import { removeTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { captureChanges } from './capture.ts';
-import { readContents, type ContentOf } from './read-contents.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { compareWithHost, type Compared } from './changes.ts';
 import { holdTask } from '../store/task-lock.ts';
-import type { HostContext } from '../run/host-context.ts';
+import { type HostContext, configInput } from '../run/host-context.ts';
+import { readContents, type ContentOf } from './move-files.ts';
 
 export interface Review extends Disposable {
   readonly task: StoredTask;
@@ -200,4 +201,15 @@ function namePartners(outcome: ApplyOutcome, paths: readonly string[]): ApplyOut
 async function recoverJournals(stored: StoredTask): Promise<void> {
   if (!existsSync(stored.paths.journal)) return;
   for (const name of readdirSync(stored.paths.journal)) await recover(join(stored.paths.journal, name));
+}
+
+/** The project's configuration may have changed or lost its approval since; it can only add to the list. */
+export async function riskyPatterns(context: HostContext, project: string): Promise<readonly string[]> {
+  try {
+    const config = await loadConfig(configInput(context, project));
+    return config.risky;
+  } catch (error) {
+    if (error instanceof AgsError && error.code === 'config.untrusted') return [];
+    throw error;
+  }
 }

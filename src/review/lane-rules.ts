@@ -1,10 +1,9 @@
-// review/lane-rules.ts: rules, as data, for files that take effect by their name. To teach ags a new tool, add its file
+// review/lane-rules.ts: rules, as data, for files that take effect by their name, and for changes that are shown folded. To teach ags a new tool, add its file
 // here (or in host-rules.ts) and an example to test/review/lanes.test.ts.
 // Invariant: in doubt, a rule says "host". Patterns match at any depth and in any spelling: see path-pattern.ts.
 
-import { HOST_RULES } from './host-rules.ts';
+import { HOST_RULES, type LaneRule } from './host-rules.ts';
 import { paths } from './path-pattern.ts';
-import { type LaneRule } from './host-rules.ts';
 
 export const LANE_RULES: readonly LaneRule[] = [
   ...HOST_RULES,
@@ -173,3 +172,23 @@ export const TEST_FILES =
 export const MEDIA_FILES =
   paths(`*.png *.jpg *.jpeg *.gif *.webp *.avif *.ico *.icns *.bmp *.tif *.tiff *.heic *.psd *.mp3 *.mp4 *.m4a *.wav *.ogg *.oga
   *.ogv *.flac *.webm *.mov *.woff *.woff2 *.ttf *.otf *.eot *.pdf`);
+
+const LOCK_FILES =
+  /(^|\/)(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock|Gemfile\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|composer\.lock|go\.sum|flake\.lock|mix\.lock|Podfile\.lock|packages\.lock\.json)$/;
+const GENERATED = /(\.min\.(js|css)|\.map|\.snap|\.pb\.go|_pb2\.py|\.generated\.\w+)$|(^|\/)(dist|build|vendor)\//;
+const MANY_LINES = 800;
+
+/** The reason in a word or two; null if the change is shown unfolded. */
+export function foldedBecause(file: {
+  readonly path: string;
+  readonly kind: string;
+  readonly added: number | null;
+  readonly removed: number | null;
+}): string | null {
+  if (LOCK_FILES.test(file.path)) return 'lock file';
+  if (GENERATED.test(file.path)) return 'generated';
+  if (file.added === null || file.removed === null) return 'not text';
+  if (file.kind === 'deleted') return 'deleted';
+  if (file.kind === 'renamed' && file.added + file.removed === 0) return 'only renamed';
+  return file.added + file.removed > MANY_LINES ? 'large' : null;
+}

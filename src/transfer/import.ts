@@ -11,7 +11,7 @@ import { createStaging, treeOf } from '../git/staging/staging.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { networkLogFile } from '../store/network-log.ts';
 import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../store/tasks.ts';
-import { captureFrom, type Counted } from '../results/agent-capture.ts';
+import { captureFrom, type Counted } from '../results/agent-tree.ts';
 import { agentOf, authorOf } from '../agent-run/plan-agent.ts';
 import { judgeRules, type RuleWishes } from './carried-rules.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
@@ -21,10 +21,9 @@ import { dropJournal, takeBackImport, writeJournal } from './import-journal.ts';
 import { takeHistory, takeWork } from './import-objects.ts';
 import { beginRepository, fillRepository, findPlace, moveRepository, type ImportPlace } from './import-place.ts';
 import { openExport, refusedFile, type ExportFile } from './import-read.ts';
-import { describeImported } from './imported-task.ts';
+import { describeImported, type Given } from './imported-task.ts';
 import { branchNames, freeNames } from '../agent-run/start.ts';
 import { sandboxUser, type HostContext } from '../run/host-context.ts';
-import { type Given } from './imported-task.ts';
 
 export interface Import extends Disposable {
   readonly file: ExportFile;

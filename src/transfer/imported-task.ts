@@ -8,7 +8,7 @@ import type { Goal, RunFile, TaskFile } from '../protocol/task.ts';
 import { usualParallel } from '../config/tasks.ts';
 import { ownerGit } from '../git/owner-git.ts';
 import type { NetworkRun } from '../store/network-log.ts';
-import type { Counted } from '../results/agent-capture.ts';
+import type { Counted } from '../results/agent-tree.ts';
 import { mainBranch, type ImportPlace } from './import-place.ts';
 import { fromPortable, type Rewrite } from './portable-text.ts';
 import { firstRun } from '../agent-run/start.ts';

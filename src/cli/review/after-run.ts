@@ -1,12 +1,11 @@
 // cli/review/after-run.ts: after a sandbox ended with changes, starts the review or says how to start it.
 import { AgsError } from '../../protocol/errors.ts';
 import { readTask } from '../../store/tasks.ts';
-import { openReview, type Review } from '../../results/review.ts';
+import { openReview, type Review, riskyPatterns } from '../../results/review.ts';
 import { errorText } from '../terminal/error-text.ts';
 import { LOOKING, meanwhile } from '../terminal/meanwhile.ts';
 import { count } from '../terminal/format.ts';
 import type { Context } from '../verb.ts';
-import { riskyPatterns } from '../../results/risky-patterns.ts';
 
 /** An error here does not change the exit status of the command; the changes stay in the task. */
 export async function afterRun(taskId: string, review: 'ask' | 'later', ctx: Context): Promise<void> {

@@ -16,7 +16,7 @@ const verb: Verb = {
   async run(args, ctx) {
     const { findWork } = await import('../../agent-run/find-work.ts');
     const { applyTask } = await import('../../merge/apply.ts');
-    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/review.ts');
     const { count, shellQuote } = await import('../terminal/format.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');

@@ -27,7 +27,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findWork } = await import('../../agent-run/find-work.ts');
-    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/review.ts');
     const { runChecksHere, tellChecks } = await import('../review/run-checks.ts');
     const { values } = args;
     const task = await findWork(ctx.host, args.positionals[0], {

@@ -71,7 +71,7 @@ type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
 
 async function open(ctx: Context, task: StoredTask): Promise<Shown> {
   const { openReview } = await import('../../results/review.ts');
-  const { riskyPatterns } = await import('../../results/risky-patterns.ts');
+  const { riskyPatterns } = await import('../../results/review.ts');
   const risky = await riskyPatterns(ctx.host, task.task.project);
   if (task.task.kind !== 'agent') return openReview(ctx.host, task, { risky });
   const { captureChanges } = await import('../../results/capture.ts');

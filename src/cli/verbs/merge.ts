@@ -2,7 +2,7 @@
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import type { Merge, MergePlan, MergeRequest } from '../../merge/merge.ts';
-import type { MergeRules } from '../../merge/merge-checks.ts';
+import type { MergeRules } from '../../merge/checks.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -31,8 +31,8 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const { findWork } = await import('../../agent-run/find-work.ts');
-    const { mergeRules } = await import('../../merge/merge-checks.ts');
-    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
+    const { mergeRules } = await import('../../merge/checks.ts');
+    const { riskyPatterns } = await import('../../results/review.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
@@ -81,7 +81,7 @@ async function openChecked(
   { check, rules, quiet }: { check: boolean; rules: MergeRules; quiet: boolean },
 ): Promise<Merge | number> {
   const { openMerge } = await import('../../merge/merge.ts');
-  const { havePassed } = await import('../../merge/merge-checks.ts');
+  const { havePassed } = await import('../../merge/checks.ts');
   const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
   const first = await meanwhile(ctx, LOOKING, openMerge(ctx.host, task, request));
   const { tree, to } = first.plan;
@@ -104,7 +104,7 @@ async function openChecked(
 }
 
 async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: Context): Promise<void> {
-  const { checksFor } = await import('../../merge/merge-checks.ts');
+  const { checksFor } = await import('../../merge/checks.ts');
   const { age } = await import('../terminal/format.ts');
   const { changeLine } = await import('../review/show-change.ts');
   const { createPaint } = await import('../terminal/colour.ts');

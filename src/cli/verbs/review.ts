@@ -38,7 +38,7 @@ const verb: Verb = {
     const task = await findWork(ctx.host, args.positionals[0], {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
     });
-    const { riskyPatterns } = await import('../../results/risky-patterns.ts');
+    const { riskyPatterns } = await import('../../results/review.ts');
     const risky = await riskyPatterns(ctx.host, task.task.project);
     const flagged = ['accept', 'accept-all', 'risky', 'discard', 'discard-all', 'ignored'].some(
       (name) => args.values[name] !== undefined,

@@ -1,4 +1,4 @@
-// git/staging/layer-git.ts: a bare repository of ours, one per project, that borrows the user's objects to write snapshots.
+// git/staging/layer-git.ts: bare repositories of ours that borrow the user's objects: one per project to write snapshots, one for each run of checks.
 // Invariant: only those settings of the user apply that say how text and links are stored. No filter ever runs, and only files on a
 // branch of the user choose an encoding.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -63,4 +63,24 @@ export function openLayerGit(directory: string, repository: Repository, shown: r
 
 export function layerGit(directory: string, repository: Repository): LayerGit {
   return { directory, settings: storageSettings(repository).flatMap((setting) => ['-c', setting]) };
+}
+
+// Writes the tree of a trial merge, for one run of checks. The repository borrows objects from the task's staging and, through it,
+// from the user.
+// Invariant: an agent's files choose neither a program nor a converter of the C library: no filter runs, and only encodings that the user's
+// own branch names apply.
+
+export function createCheckGit(directory: string, staging: string, repository: Repository): LayerGit {
+  createStaging(directory, repository.objectFormat, { bare: true, borrows: [join(staging, 'objects')] });
+  setAttributes(directory, 'trusted');
+  return layerGit(directory, repository);
+}
+
+/** Packs the objects of `commit` that `without` lacks into `directory`. Returns the path of the pack without its extension. */
+export async function packCommit(staging: string, commit: string, without: string, directory: string): Promise<string> {
+  const done = await stagingGit(staging, ['pack-objects', '--revs', '-q', '--threads=1', join(directory, 'pack')], {
+    input: Buffer.from(`${commit}\n^${without}\n`),
+  });
+  if (done.exitCode !== 0) throw new Error(`git pack-objects failed in ${staging}: ${done.stderr.trim()}`);
+  return join(directory, `pack-${done.stdout.toString('latin1').trim()}`);
 }

@@ -1,5 +1,7 @@
-// git/staging/merge-trees.ts: merges three trees without a work tree, with git's own merge and our own settings.
+// git/staging/merge-trees.ts: merges three trees, or three versions of a file, with git's own merge and our own settings. Needs no work tree.
 // The caller names the base: both sides become commits that have only that base in common.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import { run } from '../../lib/process/process.ts';
 import { writeCommit } from '../commit-text.ts';
@@ -40,4 +42,36 @@ async function requireVersion(): Promise<void> {
     `Merging needs git 2.38 or later; this is ${stdout.toString('latin1').trim().replace('git version ', '')}.`,
     { hint: 'Update git, take the files with ags apply, or merge the branch yourself: git merge' },
   );
+}
+
+interface Merge {
+  readonly text: Buffer;
+  /** False if both changed the same lines; the text then has both, with git's conflict markers. */
+  readonly clean: boolean;
+}
+
+/** Returns null if they are not text. */
+export async function mergeText(
+  scratch: string,
+  versions: { base: Buffer; host: Buffer; sandbox: Buffer },
+): Promise<Merge | null> {
+  if (Object.values(versions).some((bytes) => bytes.includes(0) || bytes.length > 8 * 1024 * 1024)) return null;
+  const dir = mkdtempSync(join(scratch, 'merge-'));
+  try {
+    const file = (name: keyof typeof versions): string => join(dir, name);
+    for (const name of ['base', 'host', 'sandbox'] as const) writeFileSync(file(name), versions[name]);
+    const labels = ['-L', 'yours', '-L', 'before', '-L', 'sandbox'];
+    const merged = await run(
+      ['git', 'merge-file', '-p', '-q', ...labels, file('host'), file('base'), file('sandbox')],
+      {
+        cwd: dir,
+        env: ISOLATED_ENV,
+        maxBytes: 64 * 1024 * 1024,
+      },
+    );
+    // The exit code counts conflicts up to 127; a higher code is a failure.
+    return merged.exitCode <= 127 ? { text: merged.stdout, clean: merged.exitCode === 0 } : null;
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }

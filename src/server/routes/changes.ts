@@ -13,12 +13,11 @@ import {
 } from '../../protocol/api/review.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import { applyChosen } from '../../merge/apply-chosen.ts';
+import { applyChosen } from '../../merge/apply.ts';
 import { openMerge } from '../../merge/merge.ts';
-import { checksFor, mergeRules, needsChecks, requirePassed } from '../../merge/merge-checks.ts';
+import { checksFor, mergeRules, needsChecks, requirePassed } from '../../merge/checks.ts';
 import {
   countShown,
-  foldedBecause,
   mergeOutlook,
   readFileText,
   requireShown,
@@ -27,8 +26,8 @@ import {
   type ShownChanges,
   type ShownFile,
 } from '../../results/change-set.ts';
-import { resolveTask } from '../../merge/resolve.ts';
-import { bothSides } from '../../merge/both-sides.ts';
+import { foldedBecause } from '../../review/lane-rules.ts';
+import { resolveTask, bothSides } from '../../merge/resolve.ts';
 import { undoMerge } from '../../merge/undo.ts';
 import type { HostContext } from '../../run/host-context.ts';
 import { patchText } from '../patch-text.ts';

@@ -5,7 +5,7 @@ import { readBoundedLog } from '../../store/bounded-log.ts';
 import { checkLogPath, readChecks } from '../../store/checks.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { suggestionsFor } from '../../merge/check-suggestions.ts';
-import { mergeRules } from '../../merge/merge-checks.ts';
+import { mergeRules } from '../../merge/checks.ts';
 import { stopChecks } from '../../agent-run/stop-checks.ts';
 import type { HostContext } from '../../run/host-context.ts';
 import { route, type Route } from './route.ts';

@@ -2,7 +2,7 @@
 import type { MergeTask } from '../../protocol/api/review.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import type { TreeRequest } from '../../merge/merge-tree.ts';
-import { riskyPatterns } from '../../results/risky-patterns.ts';
+import { riskyPatterns } from '../../results/review.ts';
 import type { Api } from './route.ts';
 
 type Taking = Pick<(typeof MergeTask)['_output'], 'changes' | 'files' | 'besides' | 'into' | 'create'>;

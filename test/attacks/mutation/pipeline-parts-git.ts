@@ -139,7 +139,7 @@ const packs: PartAttempt = async (use, dir) => {
 
 /** Attempts by a git in a sandbox that answers as it likes. */
 const answers: PartAttempt = async (use, dir) => {
-  const { leftOut } = await use(() => import('../../../src/results/compare-names.ts'));
+  const { leftOut } = await use(() => import('../../../src/results/capture.ts'));
   const more = tree([
     ['100644', 'a', plain],
     ['100644', 'b', plain],

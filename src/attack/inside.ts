@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
 import type { Attack, GreedAttack } from './table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from './table/batch.ts';
-import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from './table/greed.ts';
+import { greedProgram, hasBegun, judgeGreed, type GreedRun, type GreedVerdict } from './table/greed-programs.ts';
 import { foundOpen, LEFT_OPEN, NEIGHBOUR } from './table/neighbours.ts';
 import type { AttackedProject } from './attacked-project.ts';
 import type { PlanOptions } from '../run/plan-run.ts';

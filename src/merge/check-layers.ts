@@ -12,8 +12,7 @@ import { excludeLine } from '../setup/layers.ts';
 import { hiddenAmong, prepareSnapshot, type LayersWish, type PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import type { RunPlan } from '../run/run-plan.ts';
-import { ensureSetup } from '../setup/setup-layer.ts';
-import { findInputs, inputsAmong } from '../setup/setup-key.ts';
+import { ensureSetup, findInputs, inputsAmong } from '../setup/setup-layer.ts';
 import type { Snapshot } from '../workspace/snapshots.ts';
 import type { HostContext } from '../run/host-context.ts';
 

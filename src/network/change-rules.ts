@@ -2,11 +2,10 @@
 // Invariants: an allow rule that a deny rule beats is refused, never written. A changed file is approved automatically only if it
 // was approved before, or asked for nothing, and only for the asks of the added rules.
 import { AgsError } from '../protocol/errors.ts';
+import { type NetworkRule } from '../protocol/network.ts';
 import { formatRule, parseRule, RULE_WORDS } from '../protocol/network-rule.ts';
-import type { NetworkRule } from '../protocol/network.ts';
 import { quote } from '../config/file/layer.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { findBeating } from './rule-cover.ts';
 import { projectConfig, writeRules, type WrittenRules } from './rule-files.ts';
 import { ask, runningTask, runningTasks } from '../queries/running.ts';
 import type { HostContext } from '../run/host-context.ts';
@@ -134,4 +133,37 @@ async function reach(tasks: readonly StoredTask[], rules: readonly NetworkRule[]
     tasks.map(async (task) => ({ task, answer: await ask(task, { do: 'add-rules', rules }) })),
   );
   return answers.flatMap(({ task, answer }) => (answer === null ? [] : [task.task.name]));
+}
+
+// "yes" only if nothing of the second is left out; when in doubt, no.
+/** A deny rule that covers all of this allow rule. */
+function findBeating(rules: readonly NetworkRule[], allow: NetworkRule): NetworkRule | undefined {
+  return rules.find((rule) => rule.action === 'deny' && coversRule(rule, allow));
+}
+
+/** Does the rule concern this host and port, even if only in part? */
+export function mentions(rule: NetworkRule, host: string, port: number): boolean {
+  return rule.port === port && coversHost(rule.host, host);
+}
+
+function coversRule(wide: NetworkRule, narrow: NetworkRule): boolean {
+  return (
+    mentions(wide, narrow.host, narrow.port) &&
+    coversMethods(wide.methods, narrow.methods) &&
+    coversPath(wide.path, narrow.path)
+  );
+}
+
+function coversHost(wide: string, narrow: string): boolean {
+  if (wide === narrow) return true;
+  return wide.startsWith('*.') && narrow.replace(/^\*\./, '').endsWith(wide.slice(1));
+}
+
+function coversMethods(wide: NetworkRule['methods'], narrow: NetworkRule['methods']): boolean {
+  return wide === null || (narrow !== null && narrow.every((method) => wide.includes(method)));
+}
+
+function coversPath(wide: string | null, narrow: string | null): boolean {
+  if (wide === null || wide === narrow) return true;
+  return narrow !== null && wide.endsWith('*') && narrow.startsWith(wide.slice(0, -1));
 }

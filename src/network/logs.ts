@@ -9,7 +9,7 @@ import { taskPaths } from '../store/layout.ts';
 import { readNetworkLog, readNetworkRun } from '../store/network-log-reader.ts';
 import { listNetworkLogs, networkLogFile, type NetworkLogFile } from '../store/network-log.ts';
 import { currentProject, runnerLives } from '../queries/entries.ts';
-import { mentions } from './rule-cover.ts';
+import { mentions } from './change-rules.ts';
 import { runningTasks } from '../queries/running.ts';
 import type { HostContext } from '../run/host-context.ts';
 

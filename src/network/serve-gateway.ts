@@ -5,10 +5,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
 import { basename } from 'node:path';
+import { existsSync, renameSync, statSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
-import type { NetworkRule } from '../protocol/network.ts';
+import type { NetworkRule, ValueSource, Decision } from '../protocol/network.ts';
 import { readAllowList } from '../config/network/allow-list.ts';
-import { readGatewayFile, type GatewayFile } from '../config/network/gateway-file.ts';
 import { expandRules } from '../config/network/presets.ts';
 import { watchFiles } from '../lib/stream/watch-files.ts';
 import { serveAdmin } from '../gateway/admin.ts';
@@ -16,9 +16,13 @@ import type { Gateway } from '../gateway/gateway.ts';
 import { readValue } from '../gateway/values.ts';
 import { assembleGateway } from '../run/network/open-gateway.ts';
 import { listenAt } from './listen.ts';
-import { openRotatingLog } from './rotating-log.ts';
 import { prepareSecrets } from '../run/network/secrets.ts';
 import type { HostContext } from '../run/host-context.ts';
+import type { EffectiveConfig } from '../config/effective.ts';
+import { mergeLayers, type MergeContext } from '../config/merge.ts';
+import { parseLayer } from '../config/file/parse.ts';
+import { readLayerFile, type LayerFile } from '../config/file/read.ts';
+import { openNetworkLog, type NetworkLog } from '../store/network-log.ts';
 
 export interface ServeInput {
   /** A file with the keys of ags.yaml. */
@@ -145,4 +149,65 @@ function sameAs(token: string): (given: string) => boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   const wanted = digest(token);
   return (given) => timingSafeEqual(digest(given), wanted);
+}
+
+export interface GatewayFile {
+  readonly config: EffectiveConfig;
+  readonly listen: readonly string[];
+  readonly admin: string | null;
+  readonly log: string | null;
+  readonly token: ValueSource | null;
+}
+
+/** Without a file nothing is allowed; even the built-in lists are off. */
+function readGatewayFile(path: string | null, context: MergeContext): GatewayFile {
+  const file = path === null ? EMPTY : readLayerFile({ kind: 'user', path, label: path });
+  if (file === undefined)
+    throw new AgsError('config.invalid', `${path} does not exist.`, { hint: 'See: ags help gateway' });
+  const layer = parseLayer(file);
+  const { listen = [], admin, log, tokenFile } = layer.values.gateway ?? {};
+  return {
+    config: mergeLayers([layer], context, path === null ? [] : [path]),
+    listen,
+    admin: admin ?? null,
+    log: log ?? null,
+    token: tokenFile === undefined ? null : { file: tokenFile },
+  };
+}
+
+const EMPTY: LayerFile = { kind: 'user', path: '', label: '', bytes: Buffer.from('network: { defaults: false }') };
+
+// A rotated file is never changed or lost; each is a hash chain of its own from its first line to its last.
+
+/** About 50 MB; a single log takes at most 64 MB. */
+const MOST_LINES = 150_000;
+
+function openRotatingLog(file: string, project: string, now: () => Date): Pick<NetworkLog, 'append' | 'close'> {
+  let lines = 0;
+  let log = begin();
+  function begin(): NetworkLog {
+    setAside(file);
+    lines = 0;
+    return openNetworkLog(file, { task: 'gateway', project, startedAt: now().toISOString() });
+  }
+  return {
+    append(decision: Decision) {
+      if (++lines > MOST_LINES) {
+        log.close();
+        log = begin();
+      }
+      log.append(decision);
+    },
+    close: () => log.close(),
+  };
+}
+
+function setAside(file: string): void {
+  if (!existsSync(file)) return;
+  const stamp = statSync(file)
+    .mtime.toISOString()
+    .replaceAll(/[-:]|\.\d+/g, '');
+  let to = `${file}.${stamp}`;
+  for (let n = 1; existsSync(to); n++) to = `${file}.${stamp}-${n}`;
+  renameSync(file, to);
 }

@@ -38,7 +38,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
       : config.backend;
   const host = await inspectMachine(context, {}, backend);
   if (config.runtime !== null)
-    await (await import('../sandbox/engine/runtime.ts')).checkRuntime(host.engine, config.runtime);
+    await (await import('../sandbox/engine/find-engine.ts')).checkRuntime(host.engine, config.runtime);
   const image =
     config.image === null
       ? null

@@ -10,7 +10,7 @@ import { visible } from '../lib/sanitize.ts';
 import { engineFailed, explainFailure, UNVEILED, unprotected, type Problem } from '../sandbox/checks/failure.ts';
 import { fileSystemOf, readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
 import { explainOverlay, overlayReason } from '../sandbox/checks/overlay-reason.ts';
-import { HIDDEN, writeProject } from '../sandbox/checks/test-project.ts';
+import { HIDDEN, writeProject } from '../sandbox/checks/evidence.ts';
 import type { NativeHost } from '../sandbox/checks/host.ts';
 import { readMachine } from '../sandbox/spec/machine.ts';
 import { OFFLINE } from './network/plan-network.ts';

@@ -6,8 +6,15 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { SandboxSpec } from '../protocol/spec.ts';
 import { run } from '../lib/process/process.ts';
-import { INSIDE, judge, ownNamespaces, REFUSED_BY_LIMIT, WITHOUT_FILTER } from '../sandbox/checks/evidence.ts';
-import { HIDDEN, isUntouched } from '../sandbox/checks/test-project.ts';
+import {
+  INSIDE,
+  judge,
+  ownNamespaces,
+  REFUSED_BY_LIMIT,
+  WITHOUT_FILTER,
+  HIDDEN,
+  isUntouched,
+} from '../sandbox/checks/evidence.ts';
 import { prlimitArgv } from '../sandbox/watch/limits.ts';
 import { planNative } from '../sandbox/native/native.ts';
 import { SYSTEM_PATH } from '../sandbox/io/descriptors.ts';

@@ -2,11 +2,11 @@
 // copy-on-write view of that layer.
 // Invariant: the layer gets its name only if every step succeeded and the service shut down cleanly.
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
-import { removeTree } from '../lib/files.ts';
+import { removeTree, layerAt, replaceFile } from '../lib/files.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import {
   beginLayer,
@@ -17,15 +17,17 @@ import {
   touchLayer,
   type StoredLayer,
 } from '../store/layers.ts';
-import { taskPaths } from '../store/layout.ts';
+import { taskPaths, type TaskPaths } from '../store/layout.ts';
 import { openOutput } from '../run/output-reader.ts';
 import type { PlannedService } from '../run/planned-services.ts';
-import type { ServiceRoot } from './root.ts';
-import { emptyData, runService, SEED_DIR } from './sandbox.ts';
+import { type ServiceRoot } from './root.ts';
+import { emptyData, runService, SEED_DIR, makeOwn } from './sandbox.ts';
 import { readyScript, runScript, seedCommand, SEED_SCRIPT } from './scripts.ts';
 import { readSeeds, type Seed, type SeedSource } from '../workspace/seed-files.ts';
 import { harvest } from '../workspace/harvest.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
+import { run } from '../lib/process/process.ts';
 
 export interface DataWish {
   readonly task: string;
@@ -186,4 +188,43 @@ async function fill(
 /** The last line that one of our own scripts printed. */
 export function lastWord(lines: readonly string[]): string | null {
   return lines.findLast((line) => line.startsWith('ags: '))?.slice('ags: '.length) ?? null;
+}
+
+/** The data directory of a service in one run: a copy-on-write view of its seeded layer, or a copy. A run that continues gets its data as it left it, on the same layer as before. */
+export async function mountData(
+  input: { context: HostContext; on: ServiceRoot; task: string; source: SeedSource },
+  one: PlannedService,
+  paths: TaskPaths,
+  want: { signal: AbortSignal; onSeeding(): void; onLayer(layer: string): void },
+): Promise<WorkspaceMount> {
+  const { context, on, task, source } = input;
+  const { plan } = on;
+  const note = join(paths.root, 'layer');
+  const earlier = existsSync(note) ? readFileSync(note, 'utf8') : null;
+  const layer =
+    earlier !== null && (earlier === '' || existsSync(earlier))
+      ? earlier
+      : ((await ensureData(context, on, one, { task, source, ...want }))?.files ?? '');
+  if (layer === '') {
+    replaceFile(note, '');
+    return emptyData(paths, plan);
+  }
+  want.onLayer(layer);
+  if (plan.workspace === 'overlay') {
+    for (const dir of [paths.upper, paths.work]) makeOwn(dir, plan);
+    replaceFile(note, layer);
+    return {
+      kind: 'overlay',
+      layers: [layerAt(layer)],
+      hidden: [],
+      upper: hostPath(paths.upper),
+      work: hostPath(paths.work),
+    };
+  }
+  if (earlier === null) {
+    const copied = await run(['cp', '-a', '--reflink=auto', '--', layer, paths.copy]);
+    if (copied.exitCode !== 0) throw new AgsError('disk.full', `The data of ${one.service.name} could not be copied.`);
+  }
+  replaceFile(note, layer);
+  return { kind: 'copy', directory: hostPath(paths.copy), writable: true };
 }

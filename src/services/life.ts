@@ -14,11 +14,10 @@ import { explainDiskErrors } from '../run/disk-errors.ts';
 import { startInside } from '../run/join-sandbox.ts';
 import { openOutput, type Printed } from '../run/output-reader.ts';
 import { kindOf, type PlannedService } from '../run/planned-services.ts';
-import { lastWord } from './data.ts';
+import { lastWord, mountData } from './data.ts';
 import { runService } from './sandbox.ts';
 import { READY_LOOP, readyPort, readyScript, runScript } from './scripts.ts';
 import { serviceRoot, type ServiceRoot } from './root.ts';
-import { mountData } from './mount-data.ts';
 import type { RunServicesInput } from '../nested-docker/services-input.ts';
 
 export interface LiveService {

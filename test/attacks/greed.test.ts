@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { GreedAttack } from '../../src/attack/table/attack.ts';
-import { greedProgram, judgeGreed, type GreedVerdict } from '../../src/attack/table/greed.ts';
-import { GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
+import { greedProgram, judgeGreed, type GreedVerdict, GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
 
 const REASONS = {
   'limits.memory': 'Stopped: it used 300m of memory, the limit is 256m (limits.memory).',

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, w
 import { release, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { followsPlantedLinks } from '../../src/sandbox/checks/planted-links.ts';
+import { followsPlantedLinks } from '../../src/sandbox/checks/system.ts';
 import { findProgram } from '../../src/sandbox/programs.ts';
 import { inspectHost } from '../../src/sandbox/checks/host.ts';
 import { diagnose, type Answer, type Diagnosis } from '../../src/housekeeping/doctor.ts';

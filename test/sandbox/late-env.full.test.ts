@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { lateEnv } from '../../src/sandbox/spec/late-env.ts';
+import { lateEnv } from '../../src/sandbox/native/launch.ts';
 import { CALLERS, createMachine, giveTo } from '../harness.ts';
 
 test('variables of the loader and of shells are set for the command alone', () => {

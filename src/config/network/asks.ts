@@ -8,8 +8,7 @@ import { NETWORK_LIMITS } from '../defaults.ts';
 import type { EffectiveConfig } from '../effective.ts';
 import { originOf, type Layer } from '../file/layer.ts';
 import { isAbove } from '../limits.ts';
-import { DEFAULT_LIST } from './network.ts';
-import { formatGrant, formatPort, formatProxy } from './text.ts';
+import { DEFAULT_LIST, formatGrant, formatPort, formatProxy } from './network.ts';
 
 export function networkAsks(project: Layer, base: EffectiveConfig, asked: EffectiveConfig): string[] {
   const [before, after] = [base.network, asked.network];

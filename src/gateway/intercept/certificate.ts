@@ -1,9 +1,9 @@
 // gateway/intercept/certificate.ts: the certificate authority of one sandbox, and its certificates for inspected hosts.
+// It encodes the few DER types that a certificate needs.
 // Invariant: keys exist only in this process; the authority can sign only server certificates, and expires.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { bits, der, integer, objectId, octets, sequence, time, toPem, utf8 } from './der.ts';
 
 export interface Authority {
   readonly certificatePem: string;
@@ -147,4 +147,57 @@ function createCache<T>(make: (host: string) => T): (host: string) => T {
     if (kept.size > MAX_HOSTS && oldest !== undefined) kept.delete(oldest);
     return value;
   };
+}
+
+function der(tag: number, ...contents: readonly Buffer[]): Buffer {
+  const length = contents.reduce((sum, content) => sum + content.length, 0);
+  return Buffer.concat([Buffer.from([tag, ...lengthBytes(length)]), ...contents]);
+}
+
+function lengthBytes(length: number): number[] {
+  if (length < 0x80) return [length];
+  return length < 0x1_00 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+}
+
+function sequence(...contents: readonly Buffer[]): Buffer {
+  return der(0x30, ...contents);
+}
+
+/** Never negative. */
+function integer(bytes: Buffer): Buffer {
+  return der(0x02, (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
+}
+
+function objectId(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  const bytes = rest.flatMap((part) => {
+    const groups = [part & 0x7f];
+    for (let left = part >>> 7; left > 0; left >>>= 7) groups.unshift((left & 0x7f) | 0x80);
+    return groups;
+  });
+  return der(0x06, Buffer.from([first * 40 + second, ...bytes]));
+}
+
+function octets(content: Buffer): Buffer {
+  return der(0x04, content);
+}
+
+/** `unused`: how many bits of the last byte do not count. */
+function bits(content: Buffer, unused = 0): Buffer {
+  return der(0x03, Buffer.of(unused), content);
+}
+
+function utf8(text: string): Buffer {
+  return der(0x0c, Buffer.from(text));
+}
+
+/** UTCTime until 2049, GeneralizedTime from then on (RFC 5280). */
+function time(date: Date): Buffer {
+  const digits = `${date.toISOString().replaceAll(/[-:T]|\..*$/g, '')}Z`;
+  return date.getUTCFullYear() < 2050 ? der(0x17, Buffer.from(digits.slice(2))) : der(0x18, Buffer.from(digits));
+}
+
+function toPem(certificate: Buffer): string {
+  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }

@@ -9,7 +9,7 @@ import { httpAnswer } from '../front/answers.ts';
 import { createBody } from './body.ts';
 import { readHead, send } from './byte-source.ts';
 import type { Authority } from './certificate.ts';
-import { judge } from './judge.ts';
+import { judge } from './request-target.ts';
 import { createRedactor } from './redact.ts';
 import { readRequestHead, type RequestHead } from './request-head.ts';
 import { expectsContinue, type LiveSecret, presentSecrets, type Rewritten, secretForms } from './request-rewrite.ts';

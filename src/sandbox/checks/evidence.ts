@@ -1,7 +1,8 @@
-// sandbox/checks/evidence.ts: the script that a test sandbox runs inside, and the answers that it must give.
+// sandbox/checks/evidence.ts: the project and the script of a test sandbox, and the answers that the script must give.
 // Invariant: each protection is judged by its effect inside, not by the option that requests it. A missing answer counts as a missing
 // protection.
-import { readlinkSync } from 'node:fs';
+import { readlinkSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { RLIMITS } from '../watch/limits.ts';
 
 const NAMESPACES = ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'] as const;
@@ -121,4 +122,32 @@ function isReadOnly(mountinfo: string, path: string): boolean {
     .findLast((found) => found[4] === escaped);
   // Read-only is the mount, or the whole file system.
   return [fields?.[5], fields?.at(-1)].some((options) => options?.split(',').includes('ro') === true);
+}
+
+/** Files that the script in evidence.ts changes, deletes and must never see. */
+const FILES: Readonly<Record<string, string>> = {
+  kept: 'as it was\n',
+  gone: 'to be deleted\n',
+  'dir/inner': 'to be deleted with its directory\n',
+  secret: 'never to be seen\n',
+};
+export const HIDDEN = ['secret'] as const;
+
+export function writeProject(root: string): void {
+  for (const [path, content] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+}
+
+export function isUntouched(root: string): boolean {
+  const names = new Set(Object.keys(FILES).map((path) => path.split('/')[0]));
+  return (
+    readdirSync(root).length === names.size &&
+    Object.entries(FILES).every(([path, content]) => holds(join(root, path), content))
+  );
+}
+
+function holds(path: string, content: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true && readFileSync(path, 'utf8') === content;
 }

@@ -1,12 +1,17 @@
-// sandbox/checks/system.ts: checks the machine and the programs that build a sandbox.
-import { statSync } from 'node:fs';
+// sandbox/checks/system.ts: checks the machine, the programs that build a sandbox, and how each limit is enforced.
+import { statSync, existsSync, mkdirSync, mkdtempSync, realpathSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { run } from '../../lib/process/process.ts';
-import type { AgsError } from '../../protocol/errors.ts';
+import { AgsError } from '../../protocol/errors.ts';
 import { installCommand, programMissing } from '../programs.ts';
 import { missing, note, ok, type Check, type Finding } from './check.ts';
 import type { MachineFacts } from './machine-facts.ts';
 import { isBefore } from './overlay-reason.ts';
-import { followsPlantedLinks } from './planted-links.ts';
+import type { Limits } from '../../protocol/spec.ts';
+import type { CgroupPlan } from '../watch/cgroup-plan.ts';
+import { limitsInForce, type LimitInForce } from '../watch/limits.ts';
+import { removeTree } from '../../lib/files.ts';
+import { readMachine } from '../spec/machine.ts';
 
 const GROUP = 'System';
 const NEWER_KERNEL = 'Boot a newer kernel, such as the current one of your distribution';
@@ -101,4 +106,81 @@ export const SYSTEM_CHECKS: readonly Check<MachineFacts>[] = [
 /** A finding with the message of the error with which `ags exec` would end. */
 export function sentence(error: AgsError): Finding {
   return missing(error.message, error.hint ?? 'See: ags doctor --json');
+}
+
+const NAMES: Readonly<Record<keyof Limits, string>> = {
+  processes: 'processes',
+  memoryBytes: 'memory',
+  openFiles: 'openFiles',
+  fileBytes: 'fileSize',
+  diskBytes: 'disk',
+  tmpBytes: 'tmp',
+  cpuSeconds: 'cpu',
+  wallSeconds: 'time',
+  cpus: 'cpus',
+};
+
+export const LIMIT_CHECKS: readonly Check<MachineFacts>[] = (Object.keys(NAMES) as (keyof Limits)[]).map((name) => ({
+  id: `limit-${NAMES[name]}`,
+  group: 'Limits',
+  async run({ host, limits }) {
+    const found = await host;
+    if (found instanceof AgsError) return null;
+    const limit = limitsInForce(await limits, found.limitHost).find((one) => one.name === name);
+    return limit === undefined ? null : describe(limit, found.cgroupPlan);
+  },
+}));
+
+// Disk and time are watched everywhere, and a limit that the configuration leaves open is no fault of the machine.
+function describe(limit: LimitInForce, cgroup: CgroupPlan): Finding {
+  const name = NAMES[limit.name];
+  if (limit.held === 'kernel') return ok(`${name}: ${limit.means} (held by the kernel)`);
+  if (limit.allowed === null) return ok(`${name}: ${limit.means} (limits.${name})`);
+  if (limit.name === 'diskBytes' || limit.name === 'wallSeconds') return ok(`${name}: ${limit.means} (watched)`);
+  const how = limit.held === 'watched' ? 'watched, not held by the kernel' : 'not enforced';
+  return note(
+    `${name}: ${limit.means} (${how})`,
+    cgroup.kind === 'none' && /v1/.test(cgroup.why)
+      ? 'Boot with cgroup v2: add systemd.unified_cgroup_hierarchy=1 to the kernel command line'
+      : 'Start ags in a login session of systemd, which can enforce it: systemd-run --user --scope true',
+  );
+}
+
+/**
+ * Tests whether this bubblewrap follows links that an agent could have planted (CVE-2026-87766). Older releases follow links into the old
+ * root when they create mount points, and so write outside the sandbox. The trial plays both sides in its own directory and can reach
+ * nothing else.
+ */
+export async function followsPlantedLinks(bwrap: string, stateDir: string): Promise<'follows' | 'refuses' | 'unknown'> {
+  const dir = realpathSync(mkdtempSync(join(stateDir, 'probe-')));
+  try {
+    const [home, victim] = [join(dir, 'home'), join(dir, 'victim')];
+    for (const made of [home, victim]) mkdirSync(made);
+    symlinkSync(`/oldroot${victim}`, join(home, '.config'));
+    const system = readMachine({ home, etc: [], toolDirs: [] }).system.flatMap(({ path, link }) =>
+      link === null ? ['--ro-bind', path, path] : ['--symlink', link, path],
+    );
+    const tried = await run(
+      [
+        bwrap,
+        '--unshare-user',
+        '--unshare-pid',
+        '--unshare-net',
+        ...system,
+        '--bind',
+        home,
+        '/h',
+        '--dir',
+        '/h/.config/planted',
+        '--',
+        '/bin/true',
+      ],
+      { env: { PATH: '/usr/bin:/bin' }, timeoutMs: 5000 },
+    );
+    if (existsSync(join(victim, 'planted'))) return 'follows';
+    // A fixed bubblewrap stops at the link or keeps it inside; one that cannot start at all proves nothing.
+    return tried.exitCode === 0 || /\.config|symlink|planted/i.test(tried.stderr) ? 'refuses' : 'unknown';
+  } finally {
+    removeTree(dir);
+  }
 }

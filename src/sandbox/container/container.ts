@@ -2,8 +2,8 @@
 // exit and listeners bypass it.
 // Invariant: the command runs only after it was verified from outside that the container has given everything up, and nothing of it
 // outlives this process.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chownSync, closeSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { directoryIdentity } from '../../lib/files.ts';
@@ -11,27 +11,26 @@ import { perlProgram } from '../../lib/perl.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { SandboxSpec } from '../../protocol/spec.ts';
 import type { Backend, OnListener, Sandbox, Stdio } from '../backend.ts';
-import { agentArgs, pauseArgs, type ContainerInput } from './container-args.ts';
-import { removeStaleContainers } from './leftovers.ts';
-import { overlayOf, rootImageOf } from './mounts.ts';
-import { prepareContainer } from './prepare.ts';
-import { unprotectedBy } from './protection.ts';
-import { ensureRootImage, rootImageName } from './root-image.ts';
-import { removeWork, staleWork } from './work-directories.ts';
-import { stageArgv, stageOff, stageOn, stagePlace } from './root-mounts.ts';
-import { receiveListeners } from '../io/listeners.ts';
-import { containerGone, isThere, callEngine, tellThrough, type Engine } from '../engine/engine.ts';
 import { ENGINE_KINDS } from '../engine/engine-kinds.ts';
-import { wrapperArgv, tmpfsPlace } from './namespace-wrapper.ts';
-import { grantableArgv, holds, prlimitArgv } from '../watch/limits.ts';
-import { perlInside } from '../spec/interpreter.ts';
+import { callEngine, containerGone, type Engine, isThere, tellThrough } from '../engine/engine.ts';
 import { ownerText } from '../engine/owner.ts';
 import { attach, endedEarly, feed, openStatus } from '../io/attach.ts';
-import { DESCRIPTORS, listenerList } from '../io/descriptors.ts';
-import { streamList, SYSTEM_PATH, withoutStrangers } from '../io/descriptors.ts';
+import { DESCRIPTORS, listenerList, streamList, SYSTEM_PATH, withoutStrangers } from '../io/descriptors.ts';
+import { receiveListeners } from '../io/listeners.ts';
+import { prepareMountPoints, prepareOverlay } from '../io/prepare-mounts.ts';
+import { perlInside } from '../spec/interpreter.ts';
+import { type PlannedFile, planSources } from '../spec/mount-sources.ts';
 import { seccompFilter } from '../spec/seccomp.ts';
-import { planSources, type PlannedFile } from '../spec/mount-sources.ts';
+import { grantableArgv, holds, prlimitArgv } from '../watch/limits.ts';
+import { agentArgs, type ContainerInput, pauseArgs } from './container-args.ts';
+import { ensureRootImage, rootImageName } from './root-image.ts';
+import { overlayOf, rootImageOf } from './mounts.ts';
 import { type ContainerOptions, usesWorkDirectory } from './options.ts';
+import { removeStaleContainers } from './leftovers.ts';
+import { removeWork, staleWork } from './work-directories.ts';
+import { stageArgv, stageOff, stageOn, stagePlace } from './root-mounts.ts';
+import { tmpfsPlace, wrapperArgv } from './namespace-wrapper.ts';
+import { unprotectedBy } from './protection.ts';
 
 export interface ContainerPlan {
   readonly pause: readonly string[] | null;
@@ -269,4 +268,20 @@ function startBroker(
   } finally {
     if (nothing !== null) closeSync(nothing);
   }
+}
+
+function prepareContainer(options: ContainerOptions, spec: SandboxSpec, files: readonly PlannedFile[]): void {
+  const { runDir } = options;
+  const own = (path: string): void => {
+    if (options.callerIsRoot) chownSync(path, spec.user.uid, spec.user.gid);
+  };
+  const workspace = spec.mounts.find((m) => m.kind === 'workspace')?.workspace;
+  if (workspace !== undefined && workspace.kind !== 'copy') prepareOverlay(options, workspace, own);
+  if (usesWorkDirectory(options, spec))
+    mkdirSync(join(options.workRoot, options.name), { recursive: true, mode: 0o700 });
+  for (const name of ['files', 'stage', 'none', 'memory', 'gate', 'pause'])
+    mkdirSync(join(runDir, name), { recursive: true, mode: 0o755 });
+  for (const { path, content, binary } of files)
+    writeFileSync(join(runDir, path), content, { mode: 0o644, encoding: binary ? 'latin1' : 'utf8' });
+  prepareMountPoints(spec, own);
 }

@@ -1,8 +1,8 @@
-// sandbox/engine/find-engine.ts: finds an engine that this caller may use, and how to call it.
+// sandbox/engine/find-engine.ts: finds an engine that this caller may use, and how to call it. Also checks its runtime.
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { errorCode } from '../../lib/error-code.ts';
 import { AgsError } from '../../protocol/errors.ts';
-import type { Engine } from './engine.ts';
+import { callEngine, type Engine } from './engine.ts';
 import { dockerAddress } from './remote-engine.ts';
 import { ENGINE_KINDS, ENGINE_NAMES, type EngineName } from './engine-kinds.ts';
 import { findProgram, installCommand } from '../programs.ts';
@@ -157,4 +157,33 @@ function readIfThere(path: string): string {
   } catch {
     return '';
   }
+}
+
+/** Throws if the engine does not have the runtime, before anything is created. */
+export async function checkRuntime(engine: Engine | null, runtime: string): Promise<void> {
+  if (engine === null)
+    throw new AgsError(
+      'backend.unavailable',
+      `The runtime ${runtime} needs a container: the native sandbox has none.`,
+      {
+        hint: 'Use --backend docker, or leave "runtime" out of the configuration: ags config runtime',
+      },
+    );
+  const known = await listRuntimes(engine);
+  if (known.includes(runtime)) return;
+  throw new AgsError(
+    'backend.unavailable',
+    `${engine.name} has no runtime called ${runtime}; it has ${known.join(', ')}.`,
+    {
+      hint: `Add it to the engine${engine.socket === null ? '' : ' (runtimes in daemon.json)'}, or choose another: --runtime runc`,
+    },
+  );
+}
+
+async function listRuntimes(engine: Engine): Promise<string[]> {
+  const { runtimes } = ENGINE_KINDS[engine.name];
+  if (runtimes !== null) return runtimes.filter((name) => findProgram(name) !== null);
+  const said = await callEngine(engine, ['info', '--format', '{{json .Runtimes}}']);
+  const found: unknown = JSON.parse(said === '' ? '{}' : said);
+  return typeof found === 'object' && found !== null ? Object.keys(found).toSorted() : [];
 }

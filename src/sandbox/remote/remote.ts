@@ -18,7 +18,7 @@ import { openChannel, type Channel, type Frame } from './channel.ts';
 import { openRemoteListeners, type RemoteListeners } from './listeners.ts';
 import { checkRemoteEngine } from '../engine/remote-engine.ts';
 import { containerInput, planPayload, type PlannedPayload } from './plan-remote.ts';
-import { remoteUnprotected } from './protection.ts';
+import { remoteUnprotected } from '../container/protection.ts';
 import { describeStreams, joinStreams } from './streams.ts';
 import { bringBack, ensureRemoteImage, remoteLeftovers, sendPayload, writeMemo } from './volume.ts';
 import { listenerList } from '../io/descriptors.ts';

@@ -4,17 +4,19 @@
 import {
   closeSync,
   constants,
+  type Dir,
   lstatSync,
-  openSync,
   opendirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  statSync,
-  type Dir,
   type Stats,
+  statSync,
 } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { run } from '../../lib/process/process.ts';
+import { SYSTEM_PATH } from '../io/descriptors.ts';
 import { placeOf } from './memory-usage.ts';
 
 export interface DiskUsage {
@@ -25,7 +27,7 @@ export interface DiskUsage {
   readonly memoryFileBytes: number;
   /** The part of `bytes` that belongs to deleted files that are still open. */
   readonly deletedBytes: number;
-  /** False: a directory is unreadable or too deep; `closed-directories.ts` may be able to measure it. */
+  /** False: a directory is unreadable or too deep; `openClosed` may be able to measure it. */
   readonly isListed: boolean;
   /** False: open files could not be inspected, or there were too many. */
   readonly isSeen: boolean;
@@ -246,4 +248,48 @@ async function inSlices(steps: Generator<void>, signal: AbortSignal): Promise<bo
     // Closes the descriptors of an aborted walk.
     steps.return(undefined);
   }
+}
+
+const PATIENCE_MS = 20_000;
+const ENV = { PATH: SYSTEM_PATH, LC_ALL: 'C' };
+// In a new user namespace a user may list all of their own directories. Root needs none.
+const AS_OWNER = ['unshare', '--user', '--map-root-user', '--'];
+
+/**
+ * Returns the usage with all directories counted, as far as `du` can see them: also those that an agent closed to their owner, or made
+ * deeper than our walk goes. It reads only names and sizes. An unmeasured directory is charged to the sandbox (governor-rules.ts).
+ */
+export async function openClosed(
+  usage: DiskUsage,
+  directories: readonly string[],
+  signal: AbortSignal,
+): Promise<DiskUsage> {
+  const [bytes, files] = [
+    await sum(['--block-size=1'], directories, signal),
+    await sum(['--inodes'], directories, signal),
+  ];
+  if (bytes === null || files === null) return usage;
+  // du counts the top directories themselves; the walk does not.
+  return {
+    ...usage,
+    bytes: bytes + usage.deletedBytes,
+    files: Math.max(0, files - directories.length),
+    isListed: true,
+  };
+}
+
+/** du enters directories by descriptor, follows no link, and counts a file with several names once. */
+async function sum(
+  options: readonly string[],
+  directories: readonly string[],
+  signal: AbortSignal,
+): Promise<number | null> {
+  const du = ['du', '--summarize', '--total', '--one-file-system', ...options, '--', ...directories];
+  const asOwner = process.getuid?.() === 0 ? du : [...AS_OWNER, ...du];
+  const { exitCode, stdout, stderr } = await run(asOwner, { env: ENV, timeoutMs: PATIENCE_MS, signal });
+  // A file deleted meanwhile is no error. Any other complaint means that something was not counted.
+  const complaints = stderr.split('\n').filter((line) => line !== '' && !line.endsWith(': No such file or directory'));
+  if (exitCode > 1 || complaints.length > 0) return null;
+  const total = /(?:^|\n)(\d+)\ttotal\n$/.exec(stdout.toString('latin1'))?.[1];
+  return total === undefined ? null : Number(total);
 }

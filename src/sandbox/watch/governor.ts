@@ -4,8 +4,7 @@
 import type { StatsFs } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import type { Limits, Mount } from '../../protocol/spec.ts';
-import { openClosed } from './closed-directories.ts';
-import { measureDisk, NOTHING } from './disk-usage.ts';
+import { openClosed, measureDisk, NOTHING } from './disk-usage.ts';
 import {
   allowance,
   diskBreach,
@@ -16,8 +15,10 @@ import {
   placesOf,
   shouldLookForMemoryFiles,
   shouldMeasure,
+  type Breach,
+  type FreeSpace,
+  type Measured,
 } from './governor-rules.ts';
-import type { Breach, FreeSpace, Measured } from './governor-rules.ts';
 import { exactMemory, machineSharedBytes, quickMemory } from './memory-usage.ts';
 import { processTree, startTicks } from './process-tree.ts';
 

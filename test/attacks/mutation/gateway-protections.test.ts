@@ -72,7 +72,6 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'if (upload.problem !== null) return refuse': 'the words of those in body.ts',
     "if (chunk === null) return 'client gone'": 'the client is gone',
   },
-  'judge.ts': { "if (target.kind === 'refused') return say": 'the words of those in request-target.ts' },
   'limits.ts': { "? refuse('bytesOut'": 'taken out where it is asked for' },
   'names.ts': {
     'const TTL_SECONDS': 'how soon a rule is felt',
@@ -88,6 +87,7 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'request-target.ts': {
     'const elsewhere: Target': 'words',
+    "if (target.kind === 'refused') return say": 'the words of those above',
     'return elsewhere;': 'the words of the condition above',
     'if (inside === null) return': 'taken out with what finds the base path',
   },

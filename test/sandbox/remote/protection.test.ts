@@ -1,7 +1,7 @@
 // test/sandbox/remote/protection.test.ts: a remote container that has kept any privilege is refused, by its own report or by the engine's.
 import { expect, test } from 'vitest';
 import { sandboxPath, type SandboxSpec } from '../../../src/protocol/spec.ts';
-import { remoteUnprotected } from '../../../src/sandbox/remote/protection.ts';
+import { remoteUnprotected } from '../../../src/sandbox/container/protection.ts';
 import { LIMITS } from '../../conformance/place.ts';
 
 const SPEC: SandboxSpec = {

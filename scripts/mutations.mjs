@@ -71,7 +71,7 @@ export const MUTATIONS = [
   // Request limits and validation.
   one('URLs are normalized', SERVE, "  if (url.pathname !== target.split('?')[0])", '  if (url === undefined)', ATTACKS),
   one('URLs are bounded', SERVE, ' || target.length > 8192', '', NEIGHBOURS),
-  one('ids are ids', 'src/server/routes/router.ts', ': !ID.test(word)', ": word === ''", 'server/sign-in'),
+  one('ids are ids', 'src/server/routes/route.ts', ': !ID.test(word)', ": word === ''", 'server/sign-in'),
   one('a task by its full id', SERVE, '      if (stored.task.id === id) return stored;', "      if (id !== '') return stored;", ATTACKS),
   one('files by number', 'src/server/routes/changes.ts', '/^\\d{1,6}$/.test(n) ?', "n !== '' ?", 'server/changes'),
   one('bodies are bounded', EXCHANGE, '    if (bytes > MAX_BODY)', '    if (bytes < 0)', ATTACKS),
@@ -79,7 +79,7 @@ export const MUTATIONS = [
   one('heads are bounded', SERVE, 'maxHeaderSize: 16 * 1024', 'maxHeaderSize: 64 * 1024', NEIGHBOURS),
   one('messages are bounded', SERVE, 'maxPayload: 2 ** 20', 'maxPayload: 2 ** 24', NEIGHBOURS),
   one('topics of a stream are bounded', 'src/server/live/stream.ts', 'topics.length === 0 || topics.length > MAX_TOPICS', 'topics.length === 0 || topics.length > 9999', NEIGHBOURS),
-  one('invalid messages are refused', 'src/server/live/socket.ts', 'return LiveRequest.parse(JSON.parse(text));', 'return JSON.parse(text);', ATTACKS),
+  one('invalid messages are refused', 'src/server/live/stream.ts', 'return LiveRequest.parse(JSON.parse(text));', 'return JSON.parse(text);', ATTACKS),
   one('clones only from safe URLs', 'src/server/live/projects.ts', 'const plan = planClone(world, url);', 'const plan = { path: `${world.stateDir}/clone`, url };', ATTACKS),
   one('page: no links', 'src/server/page.ts', '      .filter((entry) => entry.isFile())\n', '', 'server/sign-in'),
   one('page: one copy', 'src/server/page.ts', '    if (hashed) kept.set(name, body);\n', '', 'server/sign-in'),
@@ -108,7 +108,7 @@ export const MUTATIONS = [
   one('page: costly Markdown', 'web/src/text/markdown.tsx', ' || (text.match(SIGNS)?.length ?? 0) > MOST_SIGNS', '', WORDS),
   one('page: long Markdown', 'web/src/text/markdown.tsx', 'text.length > LONGEST || ', '', WORDS),
   one('page: property names of JavaScript', 'src/protocol/event.ts', 'Object.hasOwn(readers, event.type)', 'event.type.length > 0', WORDS),
-  one('errors on a terminal', 'src/cli/terminal/error-text.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
+  one('errors on a terminal', 'src/cli/terminal/format.ts', '  return sanitizer.push(text) + sanitizer.end();', '  return text + sanitizer.end();', 'attacks/words'),
   // Bringing work out, where a separate test is clearer than the attack battery.
   one('bring out: files are bounded', 'src/results/agent-tree.ts', '  if (large !== undefined)', '  if (large === null)', 'bring-out'),
   one('bring out: pipes in a copy', 'src/results/agent-tree.ts', 'refused: pipesForRules(task.paths.copy) }', 'refused: [] }', 'bring-out'),

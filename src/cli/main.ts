@@ -2,7 +2,7 @@
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/process/inherited.ts';
-import { errorText, seen } from './terminal/error-text.ts';
+import { errorText, seen } from './terminal/format.ts';
 import { makeHostContext } from './make-context.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';

@@ -273,7 +273,7 @@ async function checkNestedDocker({ context, find, config, trial }: Facts): Promi
   if ((await trial)?.problem?.cause === 'state') return null;
   if (found instanceof AgsError || (find('docker') === null && !found.docker.enabled)) return null;
   const absent = found.docker.enabled ? missing : note;
-  const { tryNestedEngine } = await import('../nested-docker/try-nested-docker.ts');
+  const { tryNestedEngine } = await import('../nested-docker/open-nested-docker.ts');
   const tried = await asValue(tryNestedEngine(context, found));
   if (tried instanceof AgsError) return absent(`Nested Docker does not work here: ${tried.message}`, tried.hint ?? '');
   const client = found.compose === null ? null : await asValue(findClient());

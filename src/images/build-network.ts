@@ -1,22 +1,22 @@
 // images/build-network.ts: the network of an image build: a sandbox's network, with the gateway as the only way out.
 // A sandbox that only waits provides the network. The steps of the build join it; without a daemon, the whole builder does.
 // Invariant: rules decide every connection of a step, and each decision is logged. The network ends with the build.
-import { writeFileSync } from 'node:fs';
+import { readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { perlProgram } from '../lib/perl.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
-import { LABEL, OWNER_LABEL } from '../sandbox/container/container-args.ts';
-import { buildWrapperArgv } from '../sandbox/container/build-wrapper.ts';
-import type { Sandbox } from '../sandbox/backend.ts';
-import { callEngine, type Engine } from '../sandbox/engine/engine.ts';
-import type { Surroundings } from '../sandbox/engine/build.ts';
-import { ENGINE_KINDS, PROXY_VARIABLES } from '../sandbox/engine/engine-kinds.ts';
-import { findProgram } from '../sandbox/programs.ts';
-import { ownerText } from '../sandbox/engine/owner.ts';
-import { runOneOff } from '../run/one-off-sandbox.ts';
+import type { HostContext } from '../run/host-context.ts';
 import { PROXY_PORT } from '../run/network/plan-network.ts';
 import type { DeniedHost } from '../run/network/run-network.ts';
-import type { HostContext } from '../run/host-context.ts';
+import { runOneOff } from '../run/one-off-sandbox.ts';
+import type { Sandbox } from '../sandbox/backend.ts';
+import { LABEL, OWNER_LABEL } from '../sandbox/container/container-args.ts';
+import type { Surroundings } from '../sandbox/engine/build.ts';
+import { ENGINE_KINDS, PROXY_VARIABLES } from '../sandbox/engine/engine-kinds.ts';
+import { callEngine, type Engine, engineArgv } from '../sandbox/engine/engine.ts';
+import { ownerText } from '../sandbox/engine/owner.ts';
+import { findProgram } from '../sandbox/programs.ts';
 
 const NAME = 'image-build';
 
@@ -110,4 +110,33 @@ function networkArgs(network: string): string[] {
   // The client fills these in by itself, passwords included. Naming them without a value removes them.
   const own = PROXY_VARIABLES.filter((name) => !/^https?_/i.test(name));
   return ['--network', network, ...[...variables, ...own].flatMap((one) => ['--build-arg', one])];
+}
+
+// mount, unshare, setns, prctl; pidfd_open has the same number on every architecture.
+const CALLS = { x64: '165,272,308,157', arm64: '40,97,268,167' } as const;
+
+/**
+ * Prepended to the engine's command line, which then says `--network host`. An engine without a daemon builds where its command was
+ * started. So it is started in the network of a sandbox, which it takes for the host's, and in its own PID namespace.
+ */
+function buildWrapperArgv(
+  engine: Engine,
+  options: {
+    readonly perl: string;
+    readonly arch: keyof typeof CALLS;
+    readonly sandboxPid: number;
+    readonly hosts: string;
+  },
+): string[] {
+  return [
+    ...(engine.rootless ? engineArgv(engine, ['unshare']) : []),
+    options.perl,
+    '-e',
+    perlProgram('sandbox/perl/build-wrapper.pl'),
+    '--',
+    CALLS[options.arch],
+    String(options.sandboxPid),
+    readlinkSync('/proc/self/ns/net'),
+    options.hosts,
+  ];
 }

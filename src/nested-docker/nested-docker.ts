@@ -9,7 +9,7 @@ import type { Sandbox } from '../sandbox/backend.ts';
 import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import type { ContainerWay, DockerLink } from '../run/network/network-input.ts';
 import { serveNames } from '../run/network/serve-names.ts';
-import type { EngineNews, NestedDockerInput } from './engine-input.ts';
+import type { EngineNews, NestedDockerInput } from './open-nested-docker.ts';
 
 export interface NestedDocker extends DockerLink, AsyncDisposable {
   /** The daemon, started if necessary. */

@@ -5,8 +5,7 @@ import { HEADERS } from './sign-in/headers.ts';
 import { errorAnswer, Refusal } from './routes/refusal.ts';
 import { requireJson } from './sign-in/guard.ts';
 import type { PageFile } from './page.ts';
-import type { Api } from './routes/route.ts';
-import type { Found } from './routes/router.ts';
+import type { Api, Found } from './routes/route.ts';
 
 const MAX_BODY = 4 * 2 ** 20;
 

@@ -4,7 +4,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import { dataMember, MANIFEST, MEMBERS } from '../protocol/export.ts';
+import { dataMember, MANIFEST, MEMBERS, type CarriedService, type ExportManifest } from '../protocol/export.ts';
 import { createArchive, type HashedMember } from '../lib/archive.ts';
 import { errorCode, isDiskFull } from '../lib/error-code.ts';
 import { removeTree } from '../lib/files.ts';
@@ -15,14 +15,16 @@ import { realFile } from '../git/copy-real.ts';
 import type { Repository } from '../git/repository.ts';
 import { packOut, pathsInHistory } from '../git/staging/pack-out.ts';
 import { createStaging } from '../git/staging/staging.ts';
+import { isUnderWay } from '../protocol/run-state.ts';
 import type { TaskPaths } from '../store/layout.ts';
+import { mergePaths, readMerges } from '../store/merges.ts';
 import { beginTask, type StoredTask } from '../store/tasks.ts';
 import { readCapture } from '../results/capture.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
+import { rulesOf } from './carried-rules.ts';
 import { exportData, servicesWithData } from './export-data.ts';
 import { eventsOut, networkOut, zipped } from './export-history.ts';
 import { writeJournal } from './import-journal.ts';
-import { describeExport, leftOut, type Work } from './export-manifest.ts';
 import { hiddenAmong } from '../workspace/prepare-snapshot.ts';
 import { repositoryOf } from '../merge/merge-tree.ts';
 import { toPortable } from './portable-text.ts';
@@ -212,4 +214,75 @@ function explain(error: unknown, file: string): AgsError | null {
     });
   if (!['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM', 'EROFS', 'ENAMETOOLONG'].includes(code)) return null;
   return new AgsError('path.not-found', `${file} cannot be written.`, { hint: 'Name a path that you can write to.' });
+}
+
+type Work = Pick<ExportManifest['work'], 'root' | 'base' | 'commit' | 'notKept' | 'refused'>;
+
+function describeExport(
+  context: HostContext,
+  { task, run }: StoredTask,
+  given: {
+    version: string;
+    work: Work;
+    repository: Repository;
+    config: EffectiveConfig;
+    members: HashedMember[];
+    /** The services whose data is in the file. */
+    services: CarriedService[];
+  },
+): ExportManifest {
+  const { goal } = task;
+  if (goal === undefined) throw new Error('this task has no goal');
+  const short = (ref: string): string => ref.replace(/^refs\/heads\//, '');
+  return {
+    format: given.services.length === 0 ? 1 : 2,
+    ags: given.version,
+    exportedAt: context.now().toISOString(),
+    members: given.members as ExportManifest['members'],
+    task: {
+      name: task.name,
+      createdAt: task.createdAt,
+      goal: goal.text,
+      agent: goal.agent,
+      ...(goal.command === undefined ? {} : { command: goal.command }),
+      ...(goal.model === undefined ? {} : { model: goal.model }),
+      interactive: goal.interactive,
+      maxSeconds: goal.maxSeconds,
+      maxCostMicros: goal.maxCostMicros,
+      maxTurns: goal.maxTurns,
+    },
+    run: {
+      state: run.state,
+      ...(run.reason === undefined || isUnderWay(run.state) ? {} : { reason: run.reason }),
+      startedAtMs: run.startedAtMs,
+      ...(run.endedAtMs === undefined ? {} : { endedAtMs: Math.round(run.endedAtMs) }),
+      exitCode: run.exitCode,
+      label: run.label.slice(0, 500),
+      number: run.number ?? 1,
+      ...(run.turns === undefined ? {} : { turns: run.turns }),
+      ...(run.used === undefined ? {} : { used: run.used }),
+    },
+    work: {
+      objectFormat: run.objectFormat,
+      ...given.work,
+      branch: goal.baseRef === null ? null : short(goal.baseRef),
+    },
+    merges: [
+      ...(task.imported?.merges ?? []),
+      ...readMerges(mergePaths(context.stateDir, given.repository.commonDir))
+        .filter((one) => one.task === task.id)
+        .map(({ kind, ref, to, at }) => ({ kind, branch: short(ref), commit: to, at })),
+    ],
+    rules: rulesOf(given.config, goal.flags),
+    ...(given.services.length === 0 ? {} : { services: given.services }),
+  };
+}
+
+/** Flags that are not exported: values may be secrets, and paths belong to this machine. */
+function leftOut({ envSet, mounts, workspace }: ConfigFlags): string[] {
+  return [
+    ...Object.keys(envSet ?? {}).map((name) => `--env ${name}`),
+    ...(mounts ?? []).map((path) => `--mount ${path}`),
+    ...(workspace === undefined ? [] : [`--workspace ${workspace}`]),
+  ];
 }

@@ -3,27 +3,31 @@
 // not at all. Only the user grants the rights that the file requests.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MEMBERS } from '../protocol/export.ts';
+import { readCarriedEvent, type CarriedEvent } from '../protocol/carried-event.ts';
+import { AgsError } from '../protocol/errors.ts';
+import { MEMBERS, CarriedDecision, EXPORT_LIMITS } from '../protocol/export.ts';
 import { removeTree, replaceFile } from '../lib/files.ts';
-import { HISTORY_LIMITS } from '../git/staging/brought.ts';
+import { HISTORY_LIMITS, BROUGHT_LIMITS, isAncestor, judgeHistory, requireWhole } from '../git/staging/brought.ts';
 import { moveRef, sendPack } from '../git/owner-git.ts';
-import { createStaging, treeOf } from '../git/staging/staging.ts';
-import type { TaskPaths } from '../store/layout.ts';
-import { networkLogFile } from '../store/network-log.ts';
-import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../store/tasks.ts';
+import { createStaging, treeOf, receivePack } from '../git/staging/staging.ts';
+import type { Decision } from '../protocol/network.ts';
 import { captureFrom, type Counted } from '../results/agent-tree.ts';
+import { inspectName } from '../review/names.ts';
+import { openEvents } from '../store/events.ts';
+import type { TaskPaths } from '../store/layout.ts';
+import { networkLogFile, openNetworkLog, type NetworkRun } from '../store/network-log.ts';
+import { beginTask, finishTask, readTask, taskIds, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from '../agent-run/plan-agent.ts';
 import { judgeRules, type RuleWishes } from './carried-rules.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { takeData } from './import-data.ts';
-import { takeDecisions, takeEvents } from './import-history.ts';
 import { dropJournal, takeBackImport, writeJournal } from './import-journal.ts';
-import { takeHistory, takeWork } from './import-objects.ts';
 import { beginRepository, fillRepository, findPlace, moveRepository, type ImportPlace } from './import-place.ts';
 import { openExport, refusedFile, type ExportFile } from './import-read.ts';
 import { describeImported, type Given } from './imported-task.ts';
 import { branchNames, freeNames } from '../agent-run/start.ts';
 import { sandboxUser, type HostContext } from '../run/host-context.ts';
+import type { Rewrite } from './portable-text.ts';
 
 export interface Import extends Disposable {
   readonly file: ExportFile;
@@ -177,4 +181,117 @@ function putRepository(project: string, made: Made): void {
   made.part = null;
   made.gitDir = join(project, '.git');
   writeFileSync(join(made.making.staging, 'objects/info/alternates'), `${join(made.gitDir, 'objects')}\n`);
+}
+
+// The commits of an imported task take the same steps as an agent's work: a checked pack into staging, then checks of limits, names and
+// texts, and only then into the user's repository.
+
+/** Stores the history from before the task, in a repository of ours or in a new one. */
+export function takeHistory(file: ExportFile, gitDir: string): Promise<void> {
+  const limits = HISTORY_LIMITS;
+  return asImport(gitDir, async () => {
+    await file.take(MEMBERS.base, (pack) =>
+      receivePack(gitDir, pack, limits.packBytes, limits.timeoutMs, limits.objects),
+    );
+    await requireWhole(gitDir, file.manifest.work.root, null, limits);
+  });
+}
+
+/** Stores the work of the task; refuses it unless a task could have brought out all of it. */
+export function takeWork(file: ExportFile, staging: string): Promise<void> {
+  const { root, base, commit } = file.manifest.work;
+  const limits = BROUGHT_LIMITS;
+  return asImport(staging, async () => {
+    if (file.has(MEMBERS.work)) {
+      await file.take(MEMBERS.work, (pack) =>
+        receivePack(staging, pack, limits.packBytes, limits.timeoutMs, limits.objects),
+      );
+      await requireWhole(staging, commit, root);
+      const history = await judgeHistory(staging, commit, root, isWrong);
+      if (!history.keep) throw refusedFile(`its commits are not those of a task: ${history.why}`);
+    }
+    if (!(await isAncestor(staging, root, base)) || !(await isAncestor(staging, base, commit)))
+      throw refusedFile('its commits do not build on each other');
+  });
+}
+
+function isWrong(path: string, mode: string): boolean {
+  return inspectName(path).refuse !== null || !/^(100644|100755|120000)$/.test(mode);
+}
+
+async function asImport(gitDir: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof AgsError) || error.code !== 'capture.refused') throw error;
+    if (/No space left|quota/i.test(error.message))
+      throw new AgsError('disk.full', `There is no room left on the disk of ${gitDir}.`, {
+        hint: 'Free some space, for example with: ags cleanup. Nothing was imported.',
+      });
+    throw refusedFile(error.message.replace(/^What came out of the sandbox was refused: /, '').replace(/\.$/, ''));
+  }
+}
+
+// Invariant: it keeps only events that ags itself writes, with their known fields; it counts and drops all else.
+
+/** Appends `last` after the imported events. */
+export async function takeEvents(
+  file: ExportFile,
+  to: { file: string; task: string },
+  here: Rewrite,
+  last: (dropped: number) => CarriedEvent,
+): Promise<void> {
+  let now = new Date(0);
+  let dropped = 0;
+  using log = openEvents(to.file, to.task, () => now);
+  const put = ({ at, ...event }: CarriedEvent): void => {
+    now = new Date(at);
+    log.append(event);
+  };
+  await file.lines(MEMBERS.events, EXPORT_LIMITS.eventBytes, (line) => {
+    const event = readCarriedEvent(parse(line));
+    if (event !== null) return put(here(event));
+    dropped += 1;
+    requireFew(dropped);
+  });
+  put(last(dropped));
+  log.sync();
+}
+
+/** Creates no log if there are no decisions. */
+export async function takeDecisions(
+  file: ExportFile,
+  to: { file: string; run: NetworkRun },
+  here: Rewrite,
+): Promise<void> {
+  const log = openNetworkLog(to.file, to.run);
+  let dropped = 0;
+  try {
+    await file.lines(MEMBERS.network, EXPORT_LIMITS.networkBytes, (line) => {
+      const decision = CarriedDecision.safeParse(parse(line));
+      if (decision.success) return log.append({ ...here(decision.data), run: to.run.task } as Decision);
+      dropped += 1;
+      requireFew(dropped);
+    });
+  } finally {
+    log.close();
+  }
+  const trouble = log.trouble();
+  if (trouble !== null)
+    throw new AgsError('disk.full', `The log of the network could not be written (${trouble}).`, {
+      hint: 'Free some space, then try again. Nothing was imported.',
+    });
+}
+
+/** A newer ags may have written some events that this one does not know, but not millions of empty lines. */
+function requireFew(dropped: number): void {
+  if (dropped > 10_000) throw refusedFile('its history has too many lines that cannot be read');
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
 }

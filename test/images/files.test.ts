@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { agentNamed } from '../../src/agents/agents.ts';
 import { readImage, type Image } from '../../src/sandbox/spec/image.ts';
 import { agentInImage, agentsLabel, baseDockerfile } from '../../src/images/wanted/base-image.ts';
-import { readDevcontainer } from '../../src/images/wanted/devcontainer-image.ts';
+import { readDevcontainer, wantedImage } from '../../src/images/wanted/project-image.ts';
 import {
   fetchedByEngine,
   imageFromFile,
@@ -14,7 +14,6 @@ import {
   readOtherwise,
   runWithOptions,
 } from '../../src/images/wanted/dockerfile.ts';
-import { wantedImage } from '../../src/images/wanted/project-image.ts';
 import { hasOurNames, isOurWork, unusedImages } from '../../src/housekeeping/unused-images.ts';
 
 test.each([

@@ -1,7 +1,7 @@
 // test/nested-docker/compose-config.test.ts: parsing of the output of compose clients, version 1 and 2, and of engines. Pure.
 import { describe, expect, test } from 'vitest';
 import { parseComposeText } from '../../src/config/compose-text.ts';
-import { readComposed } from '../../src/nested-docker/compose-config.ts';
+import { readComposed } from '../../src/nested-docker/compose-plan.ts';
 import { unframed } from '../../src/nested-docker/compose-engine.ts';
 
 const FIRST = `

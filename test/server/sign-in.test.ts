@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nameOf, openSessions, proofOf, readKey } from '../../src/server/sign-in/sessions.ts';
 import { openPage } from '../../src/server/page.ts';
-import { createRouter } from '../../src/server/routes/router.ts';
+import { createRouter } from '../../src/server/routes/route.ts';
 import { ROUTES } from '../../src/server/routes/routes.ts';
 
 const HOUR = 3_600_000;

@@ -2,9 +2,8 @@
 import { AgsError } from '../../protocol/errors.ts';
 import { readTask } from '../../store/tasks.ts';
 import { openReview, type Review, riskyPatterns } from '../../results/review.ts';
-import { errorText } from '../terminal/error-text.ts';
+import { errorText, count } from '../terminal/format.ts';
 import { LOOKING, meanwhile } from '../terminal/meanwhile.ts';
-import { count } from '../terminal/format.ts';
 import type { Context } from '../verb.ts';
 
 /** An error here does not change the exit status of the command; the changes stay in the task. */

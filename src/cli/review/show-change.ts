@@ -1,9 +1,10 @@
-// cli/review/show-change.ts: one change as text: a line, the reasons, the diff.
+// cli/review/show-change.ts: changes as text: a line, the reasons, the diff, the line counts.
 // Invariant: all text from an agent is sanitized first; colours are added after that.
 import type { Change } from '../../protocol/changes.ts';
 import { createSanitizer, visible } from '../../lib/sanitize.ts';
-import { formatSize } from '../../lib/units.ts';
+import { formatSize, count } from '../../lib/units.ts';
 import { diffBlobs, readBlob, storeBlob } from '../../git/staging/staging.ts';
+import { countShown, shownOf } from '../../results/change-set.ts';
 import type { Review } from '../../results/review.ts';
 import type { Paint } from '../terminal/colour.ts';
 
@@ -106,4 +107,27 @@ function tint(line: string, paint: Paint): string {
   if (line.startsWith('+')) return paint('green', line);
   if (line.startsWith('-')) return paint('red', line);
   return line;
+}
+
+export async function statLines(
+  { task, compared }: Pick<Review, 'task' | 'compared'>,
+  changes: readonly Change[],
+  paint: Paint,
+): Promise<string[]> {
+  if (changes.length === 0) return [];
+  const shown = await shownOf(task, compared, null);
+  const counts = await countShown(task, shown);
+  const byPath = new Map(shown.files.map(({ n, change }) => [change.path, counts[n] ?? null]));
+  const sum = { added: 0, removed: 0 };
+  const rows = changes.map((change) => {
+    const lines = byPath.get(change.path) ?? null;
+    sum.added += lines?.added ?? 0;
+    sum.removed += lines?.removed ?? 0;
+    return `${changeLine(change, paint)}  ${lines === null ? 'not text' : size(lines, paint)}`;
+  });
+  return [...rows, `${count(changes.length, 'file')}, ${size(sum, paint)}`];
+}
+
+function size({ added, removed }: { added: number; removed: number }, paint: Paint): string {
+  return `${paint('green', `+${added}`)} ${paint('red', `-${removed}`)}`;
 }

@@ -1,8 +1,9 @@
-// cli/terminal/format.ts: tables, wrapping and widths for terminal text.
+// cli/terminal/format.ts: tables, wrapping, widths and errors as terminal text.
 // Invariant: `table`, `cut` and `shellQuote` escape every character that is invisible or would move the cursor,
 // and colour carries no meaning that the words do not have.
-import { visible } from '../../lib/sanitize.ts';
+import { visible, createSanitizer } from '../../lib/sanitize.ts';
 import type { Paint } from './colour.ts';
+import type { AgsError } from '../../protocol/errors.ts';
 
 export { count } from '../../lib/units.ts';
 
@@ -123,4 +124,15 @@ export function shortPath(path: string, home: string): string {
 
 function same(text: string): string {
   return text;
+}
+
+// An error may contain names from an agent, so its text is sanitized.
+
+export function errorText({ message, hint }: AgsError): string {
+  return seen(`ags: ${message}\n${hint === undefined ? '' : `     ${hint.replaceAll('\n', '\n     ')}\n`}`);
+}
+
+export function seen(text: string): string {
+  const sanitizer = createSanitizer();
+  return sanitizer.push(text) + sanitizer.end();
 }

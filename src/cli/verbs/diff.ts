@@ -46,7 +46,7 @@ const verb: Verb = {
     }
     if (changes.length === 0) ctx.stderr.write(`${task.task.name} changed nothing.\n`);
     if (args.values['stat'] === true && args.values['name-only'] !== true) {
-      const { statLines } = await import('../review/stat-lines.ts');
+      const { statLines } = await import('../review/show-change.ts');
       ctx.stdout.write((await statLines(review, changes, paint)).map((line) => `${line}\n`).join(''));
       return EXIT.done;
     }

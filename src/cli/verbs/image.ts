@@ -1,4 +1,6 @@
 // cli/verbs/image.ts: `ags image`: the images that sandboxes are based on.
+import { spawn } from 'node:child_process';
+import { planImageInside } from '../../images/devcontainer-engine-images.ts';
 import { IMAGE, WORDS } from '../../protocol/config/words.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
@@ -6,10 +8,10 @@ import { formatDuration, formatSize } from '../../lib/units.ts';
 import { shortId } from '../../sandbox/spec/image.ts';
 import type { BuildOptions, Built } from '../../images/build.ts';
 import { openImages, type Images } from '../../images/images.ts';
-import { insideDevContainer } from '../../images/devcontainer/inside.ts';
+import { insideDevContainer, INSIDE } from '../../images/devcontainer/inside.ts';
 import { agentNamed } from '../agent-name.ts';
-import { createPaint } from '../terminal/colour.ts';
 import { age, cut, table } from '../terminal/format.ts';
+import { createPaint } from '../terminal/colour.ts';
 import { inProject } from '../run-options.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
@@ -41,7 +43,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const [word = 'list', ...names] = args.positionals;
-    if (insideDevContainer(ctx.host)) return (await import('../image-inside.ts')).imageInside(word, names, ctx);
+    if (insideDevContainer(ctx.host)) return imageInside(word, names, ctx);
     const images = await openImages(
       inProject(args, ctx),
       typeof args.values['backend'] === 'string' ? args.values['backend'] : null,
@@ -171,4 +173,33 @@ async function remove(images: Images, names: readonly string[], args: Arguments,
 function some(names: readonly string[], word: string, example: string): readonly string[] {
   if (names.length > 0) return names;
   throw new AgsError('usage.invalid', 'Which image?', { hint: `For example: ags image ${word} ${example}` });
+}
+
+const REBUILD = 'devcontainer up --workspace-folder . --remove-existing-container';
+
+async function imageInside(word: string, names: readonly string[], ctx: Context): Promise<number> {
+  if (word === 'list')
+    ctx.stdout.write(`This dev container is built from ${INSIDE.settings}/Dockerfile, outside, with: ${REBUILD}\n`);
+  const argv = planImageInside(ctx.host, word, names);
+  if (argv !== null) return docker(argv);
+  if (word === 'list') return EXIT.done;
+  throw new AgsError('backend.unavailable', 'There is no engine in this dev container: its image is built outside.', {
+    hint: `Change .devcontainer/Dockerfile, then outside: ${REBUILD}\nTo add an engine: ags devcontainer init --docker --force`,
+  });
+}
+
+/** Runs in the same terminal; ags exits with the same code. */
+function docker([program = '', ...args]: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    spawn(program, args, { stdio: 'inherit' })
+      .on('error', (cause) =>
+        reject(
+          new AgsError('backend.unavailable', `${visible(program)} is not in this dev container.`, {
+            hint: `Add it to .devcontainer/Dockerfile, then outside: ${REBUILD}`,
+            cause,
+          }),
+        ),
+      )
+      .on('close', (code) => resolve(code ?? 1));
+  });
 }

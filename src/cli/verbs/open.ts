@@ -26,7 +26,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', 'Which task should be opened?', {
         hint: 'The latest of this project: ags open @',
       });
-    const { EDITORS } = await import('../editors.ts');
+    const { EDITORS } = await import('../open-editor.ts');
     const ide = values['ide'];
     if (typeof ide === 'string' && !Object.hasOwn(EDITORS, ide))
       throw new AgsError('usage.invalid', `ags knows no editor "${ide}".`, {

@@ -1,7 +1,8 @@
 // images/devcontainer/devcontainer.ts: writes a `.devcontainer/` for a project, with the same rules as its sandboxes.
 // Invariant: existing files are replaced only with --force, and nothing is written through a link.
-import { existsSync, lstatSync, mkdirSync, statSync, chownSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, statSync, chownSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
 import { AgsError } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule, isNarrow } from '../../protocol/network-rule.ts';
@@ -13,11 +14,11 @@ import { expandRules } from '../../config/network/presets.ts';
 import { NESTED_BASE, NESTED_USERS } from '../../sandbox/nested/engine-args.ts';
 import { devContainerFiles } from './files.ts';
 import type { DevContainer } from './compose.ts';
-import { devContainerMark } from './mark.ts';
 import { composeServices, type ComposeService } from './services.ts';
 import { proxyEnvironment, withEngine } from '../../run/network/plan-network.ts';
 import { findProject } from '../../run/project.ts';
 import { configInput, type HostContext } from '../../run/host-context.ts';
+import { replaceFile } from '../../lib/files.ts';
 
 export interface WrittenDevContainer {
   readonly root: string;
@@ -195,4 +196,30 @@ async function writeFiles(dir: string, files: ReadonlyMap<string, string>, force
   }
   const { writeWhole } = await import('../../config/file/edit-file.ts');
   for (const [name, text] of files) writeWhole(join(dir, name), text, 0o644);
+}
+
+// A random name that separates one dev container's containers and volumes from all others. It is generated here and stored outside the
+// project: its author controls the names of directories and files, and a clone must not get the volumes of another project.
+
+/** Stays the same as long as the directory exists, so that rewriting the files keeps the volumes. */
+function devContainerMark(stateDir: string, root: string): string {
+  const { dev, ino, birthtimeNs } = statSync(root, { bigint: true });
+  const key = createHash('sha256').update([root, dev, ino, birthtimeNs].join('\0')).digest('hex').slice(0, 32);
+  const directory = join(stateDir, 'devcontainers');
+  const kept = readKept(join(directory, key));
+  if (kept !== null) return kept;
+  const mark = randomBytes(6).toString('hex');
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  replaceFile(join(directory, key), mark);
+  return mark;
+}
+
+function readKept(file: string): string | null {
+  try {
+    const text = readFileSync(file, 'utf8');
+    return /^[0-9a-f]{12}$/.test(text) ? text : null;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }

@@ -3,8 +3,7 @@ import { listNetworkLogs, type NetworkLogFile } from '../../store/network-log.ts
 import { createNetworkReader, type NetworkFollower } from '../../store/network-log-reader.ts';
 import { countDecision, type AttemptTable } from '../../network/attempts.ts';
 import type { HostContext } from '../../run/host-context.ts';
-import type { Subscribers, Source } from './subscribers.ts';
-import { createRecent, type Recent } from './recent.ts';
+import { createRecent, type Recent, type Subscribers, type Source } from './subscribers.ts';
 
 export interface Attempts {
   source(task: string): Source;

@@ -6,9 +6,8 @@ import type { EventLine } from '../../protocol/event.ts';
 import type { HostContext } from '../../run/host-context.ts';
 import { createTaskIndex, type TaskIndex } from './task-index.ts';
 import { createAttempts, type Attempts } from './attempts.ts';
-import { createSubscribers, type Subscriber, type Source } from './subscribers.ts';
+import { createSubscribers, type Subscriber, type Source, createRecent } from './subscribers.ts';
 import { createKnownProjects, type KnownProjects } from './projects.ts';
-import { createRecent } from './recent.ts';
 import { Refusal } from '../routes/refusal.ts';
 
 export interface Live {

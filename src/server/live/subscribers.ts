@@ -1,4 +1,5 @@
 // server/live/subscribers.ts: which connection is subscribed to which topic. A topic has one publisher and any number of subscribers.
+// The last messages of a topic that has no log file are kept here.
 // Invariants: the data buffered for a slow subscriber is bounded. It gets missed messages later, or `reset` if they are gone.
 import type { LiveMessage } from '../../protocol/api/api.ts';
 
@@ -117,6 +118,34 @@ export function createSubscribers(): Subscribers {
     },
     get size() {
       return all.size;
+    },
+  };
+}
+
+type Numbered<M> = M extends LiveMessage ? Omit<M, 'seq'> : never;
+
+export interface Recent extends Source {
+  /** Returns the message with its number. */
+  add(message: Numbered<LiveMessage>): LiveMessage;
+}
+
+/** `start` must be above every number that an earlier server used. */
+export function createRecent(start: number, most = 2000): Recent {
+  const kept: LiveMessage[] = [];
+  let seq = start;
+  return {
+    add(message) {
+      const numbered = { ...message, seq: ++seq };
+      kept.push(numbered);
+      // Trimming in batches avoids moving the whole array at every message.
+      if (kept.length >= 2 * most) kept.splice(0, kept.length - most);
+      return numbered;
+    },
+    seq: () => seq,
+    since(after) {
+      const first = (kept[0]?.seq ?? seq + 1) - 1;
+      if (after < first || after > seq) return null;
+      return { messages: kept.slice(after - first), more: false };
     },
   };
 }

@@ -1,4 +1,6 @@
 // server/routes/changes.ts: the changes of a task: show, merge, apply, undo.
+import { applyChosen } from '../../merge/apply.ts';
+import { checksFor, mergeRules, needsChecks, requirePassed } from '../../merge/checks.ts';
 import { ResolveTask, Started } from '../../protocol/api/api.ts';
 import {
   ApiChanges,
@@ -11,11 +13,10 @@ import {
   Undone,
   type ApiFile,
 } from '../../protocol/api/review.ts';
+import type { Change } from '../../protocol/changes.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import { applyChosen } from '../../merge/apply.ts';
 import { openMerge } from '../../merge/merge.ts';
-import { checksFor, mergeRules, needsChecks, requirePassed } from '../../merge/checks.ts';
 import {
   countShown,
   mergeOutlook,
@@ -26,14 +27,13 @@ import {
   type ShownChanges,
   type ShownFile,
 } from '../../results/change-set.ts';
-import { foldedBecause } from '../../review/lane-rules.ts';
 import { resolveTask, bothSides } from '../../merge/resolve.ts';
 import { undoMerge } from '../../merge/undo.ts';
 import type { HostContext } from '../../run/host-context.ts';
-import { patchText } from '../patch-text.ts';
-import { Refusal } from './refusal.ts';
-import { route, type Api, type Route } from './route.ts';
+import { foldedBecause } from '../../review/lane-rules.ts';
 import { inTurns, treeRequest } from './chosen.ts';
+import { route, type Api, type Route } from './route.ts';
+import { Refusal } from './refusal.ts';
 
 /** Files up to this size are sent whole, so that syntax highlighting is right; of larger files only the changed parts. */
 const WHOLE_BYTES = 2 * 2 ** 20;
@@ -249,4 +249,30 @@ async function merge(api: Api, stored: StoredTask, body: (typeof MergeTask)['_ou
       problem: error.hint === undefined ? error.message : `${error.message}\n${error.hint}`,
     };
   }
+}
+
+function patchText(change: Change, hunks: string): string {
+  const { path, from = path, before, after } = change;
+  const lines = [`diff --git ${name(`a/${from}`)} ${name(`b/${path}`)}`];
+  if (before === null) lines.push(`new file mode ${after?.mode ?? '100644'}`);
+  else if (after === null) lines.push(`deleted file mode ${before.mode}`);
+  else if (before.mode !== after.mode) lines.push(`old mode ${before.mode}`, `new mode ${after.mode}`);
+  if (change.from !== undefined) lines.push(`rename from ${name(from)}`, `rename to ${name(path)}`);
+  if (hunks !== '')
+    lines.push(
+      `index ${before?.oid ?? ZERO}..${after?.oid ?? ZERO}`,
+      `--- ${before === null ? '/dev/null' : name(`a/${from}`)}`,
+      `+++ ${after === null ? '/dev/null' : name(`b/${path}`)}`,
+    );
+  return `${lines.join('\n')}\n${hunks}`;
+}
+
+const ZERO = '0'.repeat(40);
+
+/** Quotes a name as git does: control characters, quotes and backslashes become escapes. */
+function name(path: string): string {
+  if (!/[\0-\x1f"\\\x7f]/.test(path)) return path;
+  return `"${path.replaceAll(/[\0-\x1f"\\\x7f]/g, (char) =>
+    char === '"' || char === '\\' ? `\\${char}` : `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  )}"`;
 }

@@ -1,11 +1,12 @@
 // server/sign-in/open-link.ts: a browser opens a link that works once, and gets its session.
 // Invariant: only a program of the user that runs the server gets a session, and only under the server's own name.
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Sessions } from './sessions.ts';
 import { sendFile } from '../exchange.ts';
 import { COOKIE, type Address } from './guard.ts';
 import { HEADERS } from './headers.ts';
-import { isOwnUser } from './own-user.ts';
 import { plainPage } from '../page.ts';
 
 export function enter(
@@ -36,4 +37,29 @@ export function enter(
   const session = sessions.enter(token) ?? '';
   const secure = address.scheme === 'https' ? '; Secure' : '';
   to('/', { 'Set-Cookie': `${COOKIE}=${session}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000${secure}` });
+}
+
+// Every user of the machine can read a sign-in link on the command line of a browser; this check makes it useless to other users.
+
+/** True for our own user, and for root, who can read our files anyway. A server that runs as root accepts every local user. */
+function isOwnUser({ remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 }: Socket): boolean {
+  const own = process.geteuid?.() ?? 0;
+  if (own === 0) return true;
+  const [from, to] = [spellings(remoteAddress, remotePort), spellings(localAddress, localPort)];
+  const uids = ['/proc/net/tcp', '/proc/net/tcp6']
+    .flatMap((file) => readFileSync(file, 'latin1').split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    // The client's socket: its local address is our remote address.
+    .filter(([, begin = '', end = '']) => from.includes(begin) && to.includes(end))
+    .map((words) => Number(words[7]));
+  return uids.length > 0 && uids.every((uid) => uid === own || uid === 0);
+}
+
+/** An address in the notation of /proc/net/tcp: four-byte words in reversed byte order. */
+function spellings(address: string, port: number): string[] {
+  const at = port.toString(16).toUpperCase().padStart(4, '0');
+  if (address === '::1') return [`${'0'.repeat(24)}01000000:${at}`];
+  const bytes = address.replace('::ffff:', '').split('.').map(Number);
+  const word = Buffer.from(bytes.toReversed()).toString('hex').toUpperCase();
+  return [`${word}:${at}`, `${'0'.repeat(16)}FFFF0000${word}:${at}`];
 }

@@ -12,7 +12,7 @@ const { one, off } = mutantsOf<Part>();
 
 const [ARCHIVE, TREE, READ] = ['lib/archive.ts', 'lib/tree-archive.ts', 'transfer/import-read.ts'];
 const [EXPORT, EVENT] = ['protocol/export.ts', 'protocol/carried-event.ts'];
-const [OBJECTS, DATA, PLACE] = ['transfer/import-objects.ts', 'transfer/import-data.ts', 'transfer/import-place.ts'];
+const [OBJECTS, DATA, PLACE] = ['transfer/import.ts', 'transfer/import-data.ts', 'transfer/import-place.ts'];
 const [RULES, ASKS, TEXT] = ['transfer/carried-rules.ts', 'config/asks.ts', 'transfer/portable-text.ts'];
 const [IMPORT, IMPORTED] = ['transfer/import.ts', 'transfer/imported-task.ts'];
 
@@ -81,10 +81,10 @@ const BY_HAND: readonly Mutant[] = [
   off('events', EVENT, 'objects in events have no other fields either', "z.object({ kind: z.literal('command'), command: text })", "z.looseObject({ kind: z.literal('command'), command: text })"),
   off('events', EVENT, 'events have a time', 'at: z.iso.datetime()', 'at: z.any()'),
   off('events', EVENT, 'events are those that ags writes', 'SCHEMAS.get(type)?.safeParse(value)', '(SCHEMAS.get(type) ?? z.looseObject({})).safeParse(value)'),
-  off('history', 'transfer/import-history.ts', 'events are read', 'const event = readCarriedEvent(parse(line));', 'const event = parse(line) as CarriedEvent | null;'),
-  off('history', 'transfer/import-history.ts', 'few events are left out', '    requireFew(dropped);\n  });\n  put(', '  });\n  put('),
-  off('history', 'transfer/import-history.ts', 'decisions are read', 'const decision = CarriedDecision.safeParse(parse(line));', 'const decision = { success: true, data: parse(line) as object };'),
-  off('history', 'transfer/import-history.ts', 'few decisions are left out', '      requireFew(dropped);\n    });\n  } finally', '    });\n  } finally'),
+  off('history', 'transfer/import.ts', 'events are read', 'const event = readCarriedEvent(parse(line));', 'const event = parse(line) as CarriedEvent | null;'),
+  off('history', 'transfer/import.ts', 'few events are left out', '    requireFew(dropped);\n  });\n  put(', '  });\n  put('),
+  off('history', 'transfer/import.ts', 'decisions are read', 'const decision = CarriedDecision.safeParse(parse(line));', 'const decision = { success: true, data: parse(line) as object };'),
+  off('history', 'transfer/import.ts', 'few decisions are left out', '      requireFew(dropped);\n    });\n  } finally', '    });\n  } finally'),
   // Objects.
   off('objects', OBJECTS, 'no name leads elsewhere', 'inspectName(path).refuse !== null || '),
   off('objects', OBJECTS, 'files are files', ' || !/^(100644|100755|120000)$/.test(mode)'),

@@ -88,7 +88,7 @@ const forged = (made: readonly PackObject[]): ExportFile =>
 const withTree = (of: PackObject): ExportFile => forged([text, of, commitOn(of, ROOT)]);
 
 const objects: PartAttempt = async (use, dir) => {
-  const { takeWork } = await use(() => import('../../../src/transfer/import-objects.ts'));
+  const { takeWork } = await use(() => import('../../../src/transfer/import.ts'));
   const staging = await createLender(use, dir);
   await takeWork(withTree(plain), staging());
   const HOSTILE: Readonly<Record<string, ExportFile>> = {
@@ -101,7 +101,7 @@ const objects: PartAttempt = async (use, dir) => {
 };
 
 const connections: PartAttempt = async (use, dir) => {
-  const { takeHistory, takeWork } = await use(() => import('../../../src/transfer/import-objects.ts'));
+  const { takeHistory, takeWork } = await use(() => import('../../../src/transfer/import.ts'));
   const staging = await createLender(use, dir);
   const HOSTILE: Readonly<Record<string, ExportFile>> = {
     'a missing file': forged([nowhere, commitOn(nowhere, ROOT)]),
@@ -121,7 +121,7 @@ const connections: PartAttempt = async (use, dir) => {
 const same = <T>(value: T): T => value;
 
 const history: PartAttempt = async (use, dir) => {
-  const { takeEvents, takeDecisions } = await use(() => import('../../../src/transfer/import-history.ts'));
+  const { takeEvents, takeDecisions } = await use(() => import('../../../src/transfer/import.ts'));
   const said = (lines: readonly unknown[]): ExportFile =>
     fileOf({
       lines(_name, _most, onLine) {

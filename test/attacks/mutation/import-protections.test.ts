@@ -18,12 +18,9 @@ const NOT_HERE: Watched['notHere'] = {
     "kind: z.literal('write')": 'tells actions apart',
     "z.object({ kind: z.literal('": 'tells actions apart',
   },
-  'transfer/import-history.ts': {
-    "throw new AgsError('disk.full'": 'test/transfer/cut-off.full.test.ts',
+  'transfer/import.ts': {
+    "throw new AgsError('disk.full'": 'words; test/transfer/cut-off.full.test.ts',
     'if (dropped > 10_000)': 'taken out where it is asked for',
-  },
-  'transfer/import-objects.ts': {
-    "throw new AgsError('disk.full'": 'words',
     'throw refusedFile(error.message': 'the words of those in git/',
   },
   'transfer/import-place.ts': {
@@ -60,9 +57,7 @@ const WATCHED: Watched = {
     'protocol/carried-event.ts',
     'transfer/import.ts',
     'transfer/import-data.ts',
-    'transfer/import-history.ts',
     'transfer/import-journal.ts',
-    'transfer/import-objects.ts',
     'transfer/import-place.ts',
     'transfer/import-read.ts',
     'transfer/imported-task.ts',

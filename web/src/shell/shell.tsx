@@ -12,10 +12,13 @@ import { useShownTheme, useTheme } from '../look/theme.ts';
 import { Toasts } from '../ui/toasts.tsx';
 import { AddProject } from './add-project.tsx';
 import { Announcer } from './announcer.tsx';
-import { ConnectionBanner } from './connection-banner.tsx';
 import { Nav } from './nav.tsx';
 import { TopBar } from './top-bar.tsx';
 import { useCurrent } from './current.ts';
+import { WifiOff } from 'lucide-react';
+import { useConnection, useLive } from '../live/live.tsx';
+import { Button } from '../ui/button.tsx';
+import { useNow } from '../ui/now.ts';
 
 type Overlay = 'palette' | 'keys' | 'add-project' | null;
 
@@ -90,5 +93,32 @@ function useNavigationActions(): void {
     'up',
     () => void navigate({ to: '/p/$project', params: { project: project ?? '' }, search: {} }),
     task !== null && project !== null,
+  );
+}
+
+const QUIET_MS = 2000;
+
+function ConnectionBanner(): ReactNode {
+  const { state } = useConnection();
+  return <div className="md:col-start-2">{state === 'lost' ? <Lost /> : null}</div>;
+}
+
+function Lost(): ReactNode {
+  const live = useLive();
+  const { retryAtMs, lostAtMs } = useConnection();
+  const now = useNow();
+  if (lostAtMs === null || now - lostAtMs < QUIET_MS) return null;
+  const seconds = retryAtMs === null ? 0 : Math.max(0, Math.ceil((retryAtMs - now) / 1000));
+  return (
+    <div role="status" className="flex min-h-10 flex-wrap items-center gap-x-3 gap-y-1 bg-warn-bg px-4 py-1 text-warn">
+      <WifiOff size={16} aria-hidden />
+      <span className="grow">
+        The server is unreachable. Running tasks continue; this page may be out of date.{' '}
+        <span className="tabular">{seconds > 0 ? `Retrying in ${seconds} s.` : 'Retrying…'}</span>
+      </span>
+      <Button size="small" onClick={() => live.retryNow()}>
+        Retry now
+      </Button>
+    </div>
   );
 }

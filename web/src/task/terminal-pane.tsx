@@ -1,17 +1,15 @@
 // web/src/task/terminal-pane.tsx: a shell in the task's sandbox. The server keeps it open across page reloads.
 // Invariant: output from the sandbox is only drawn. It cannot use the clipboard, create links or set the window title.
-import '@xterm/xterm/css/xterm.css';
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { X } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { socketAddress } from '../api/client.ts';
 import { useShownTheme } from '../look/theme.ts';
 import { Button, IconButton } from '../ui/button.tsx';
 import { PaneFrame } from './pane-frame.tsx';
-import { allowTerminalStyles } from './terminal-styles.ts';
+import '@xterm/xterm/css/xterm.css';
 
 const SCROLLBACK = 5000;
 
@@ -119,5 +117,44 @@ function colours(): { background: string; foreground: string; cursor: string; se
     foreground: token('--text'),
     cursor: token('--accent'),
     selectionBackground: token('--line-strong'),
+  };
+}
+
+/**
+ * The terminal library writes style elements and attributes, which the content security policy blocks. While a terminal is open,
+ * document.createElement routes those styles through the CSS object model, which is allowed. Returns a function that restores it.
+ */
+function allowTerminalStyles(page: Document): () => void {
+  const create = Document.prototype.createElement;
+  const sheets: CSSStyleSheet[] = [];
+
+  function styleElement(): HTMLElement {
+    const sheet = new CSSStyleSheet();
+    sheets.push(sheet);
+    page.adoptedStyleSheets = [...page.adoptedStyleSheets, sheet];
+    const stand = create.call(page, 'span');
+    stand.hidden = true;
+    Object.defineProperty(stand, 'textContent', {
+      set(css: string) {
+        sheet.replaceSync(css);
+      },
+      get: () => '',
+    });
+    return stand;
+  }
+  function spanElement(): HTMLElement {
+    const span = create.call(page, 'span');
+    span.setAttribute = (name, value) => {
+      if (name === 'style') span.style.cssText = value;
+      else Element.prototype.setAttribute.call(span, name, value);
+    };
+    return span;
+  }
+  const value = (tag: string, options?: ElementCreationOptions): HTMLElement =>
+    tag === 'style' ? styleElement() : tag === 'span' ? spanElement() : create.call(page, tag, options);
+  Object.defineProperty(page, 'createElement', { value, configurable: true });
+  return () => {
+    Reflect.deleteProperty(page, 'createElement');
+    page.adoptedStyleSheets = page.adoptedStyleSheets.filter((sheet) => !sheets.includes(sheet));
   };
 }

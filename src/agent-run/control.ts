@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AgsError } from '../protocol/errors.ts';
-import { advance, isUnderWay } from '../protocol/run-state.ts';
+import { advance, hasBegun, isUnderWay } from '../protocol/run-state.ts';
 import { callControl } from '../lib/process/control.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/process/liveness.ts';
@@ -60,19 +60,29 @@ export async function waitUntilOver(context: HostContext, id: string): Promise<v
 }
 
 /** now: the agent has it. later: the agent gets it after its turn. begun: the task had ended, and continues with this message. */
-export async function sendMessage(
-  context: HostContext,
-  stored: StoredTask,
-  text: string,
-): Promise<'now' | 'later' | 'begun'> {
+type Delivered = 'now' | 'later' | 'begun';
+
+export function sendMessage(context: HostContext, stored: StoredTask, text: string): Promise<Delivered> {
+  return deliver(context, stored, text);
+}
+
+/** Goes on with a task that stopped, failed or was killed. One that never began starts with its goal. */
+export function continueTask(context: HostContext, stored: StoredTask): Promise<Delivered> {
+  if (isLive(stored)) throw new AgsError('task.busy', `${stored.task.name} is running.`);
+  return deliver(context, stored, null);
+}
+
+/** Without a text, the agent is told to go on. */
+async function deliver(context: HostContext, stored: StoredTask, text: string | null): Promise<Delivered> {
   const goal = requireAgent(stored);
-  if (goal.interactive)
+  if (goal.interactive && hasBegun(stored.run))
     throw new AgsError('usage.invalid', `${stored.task.name} has a terminal: type your message there.`, {
       hint: `Attach to it: ags attach ${stored.task.name}`,
     });
   for (let left = TRIES; ; left--) {
     const now = (await readTask(context.stateDir, stored.task.id)) ?? stored;
     if (isLive(now)) {
+      if (text === null) return 'begun';
       const answer = (await callControl(now.paths.root, { do: 'send', text }, ANSWER_MS)) as {
         delivered: 'now' | 'later';
       } | null;
@@ -97,32 +107,24 @@ export function withdraw({ paths }: StoredTask, id: string): string | null {
   return withdrawMessage(paths, id);
 }
 
-/** Continues a task that stopped, failed or was killed. */
-export function continueTask(context: HostContext, stored: StoredTask): ReturnType<typeof sendMessage> {
-  if (isLive(stored)) throw new AgsError('task.busy', `${stored.task.name} is running.`);
-  return sendMessage(context, stored, 'Go on where you were, until the goal is reached.');
-}
-
 const TRIES = 50;
 
-/** Starts another turn of an ended run. Returns false if another command holds the task's lock. */
-function startTurn(context: HostContext, stored: StoredTask, text: string): boolean {
+/** Starts the goal of a run that has not begun, or another turn. Returns false if another command holds the task's lock. */
+function startTurn(context: HostContext, stored: StoredTask, text: string | null): boolean {
   const { paths, run } = stored;
   const lock = lockTask(paths);
   if (lock === 'busy') return false;
   if (lock === 'gone') throw taskNotFound(stored.task.name);
   using _held = lock;
-  if (run.layers === undefined && run.begins === undefined)
-    throw new AgsError('usage.invalid', `${stored.task.name} never started, so it cannot continue.`, {
-      hint: `Start it again: ags restart ${stored.task.name}`,
-    });
-  if (!agentOf(requireAgent(stored)).resumes)
+  const begun = hasBegun(run);
+  if (begun && !agentOf(requireAgent(stored)).resumes)
     throw new AgsError('usage.invalid', `${agentOf(requireAgent(stored)).title} cannot resume a conversation.`, {
       hint: `Start it again: ags restart ${stored.task.name}`,
     });
-  putMessage(paths, text, context.now().getTime());
+  const message = text ?? (begun ? 'Go on where you were, until the goal is reached.' : null);
+  if (message !== null) putMessage(paths, message, context.now().getTime());
   appendEvent(paths.events, { task: stored.task.id, at: context.now() }, { type: 'run.queued', run: run.number ?? 1 });
-  const { endedAtMs: _ended, reason: _reason, ...rest } = run;
+  const { endedAtMs: _ended, reason: _reason, interrupted: _interrupted, ...rest } = run;
   // The file of an interrupted run still says "running".
   const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
   // The next turn may change files that were already reviewed, so earlier decisions do not count.

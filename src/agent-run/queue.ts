@@ -1,10 +1,12 @@
 // agent-run/queue.ts: decides when a waiting run may start. There is no daemon: each waiting runner checks for itself, one at a
-// time under a lock, and the oldest goes first.
-// Invariant: no more than `parallel` runs are active at once, whichever command started them. A run with a dead runner does not count.
+// time under a lock.
+// Invariant: the oldest goes first, and only while fewer than `parallel` runs work, whichever command started them. A run that waits for
+// a person does not work; one with a dead runner does not count.
 import { loadavg } from 'node:os';
 import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUnderWay } from '../protocol/run-state.ts';
+import type { RunFile } from '../protocol/task.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
@@ -28,15 +30,22 @@ export interface QueueInput {
 /** Resolves when it may run; false: the signal came first. */
 export async function waitForTurn(input: QueueInput): Promise<boolean> {
   let lastReason = '';
+  let waitMs = SOON_MS;
   for (;;) {
     if (input.signal.aborted) return false;
     const why = await tryEnter(input);
     if (why === null) return true;
-    if (why !== lastReason && why !== '') input.onWait((lastReason = why));
-    await pause(LOOK_MS, input.signal);
+    if (why !== lastReason && why !== '') {
+      input.onWait((lastReason = why));
+      // The queue moves, so its next move may be near.
+      waitMs = SOON_MS;
+    }
+    await pause(waitMs, input.signal);
+    waitMs = Math.min(waitMs * 2, LOOK_MS);
   }
 }
 
+const SOON_MS = 50;
 const LOOK_MS = 500;
 
 /** null: it may run. An empty reason: another runner holds the lock. */
@@ -52,26 +61,48 @@ async function reasonToWait({ context, id, parallel, cores }: QueueInput): Promi
   const agents = (await readEntries(context.stateDir)).flatMap((entry) =>
     entry.kind === 'whole' && entry.stored.live && entry.stored.task.kind === 'agent' ? [entry.stored] : [],
   );
-  const running = agents.filter(({ run }) => isUnderWay(run.state) && run.state !== 'queued').length;
-  const before = agents.filter(({ task, run }) => run.state === 'queued' && task.id !== id);
-  const mine = agents.find(({ task }) => task.id === id);
-  const ahead = before.filter(
-    ({ task, run }) =>
-      run.startedAtMs < (mine?.run.startedAtMs ?? 0) || (run.startedAtMs === mine?.run.startedAtMs && task.id < id),
-  ).length;
-  if (running + ahead >= parallel)
-    return `${running} of ${parallel} slots used${ahead === 0 ? '' : `, ${count(ahead, 'task')} ahead`}`;
-  const disk = diskShortage(context);
-  if (disk !== null) return disk;
-  // At least one run must make progress, so low memory and high load only delay further runs.
-  return running === 0 ? null : (memoryShortage() ?? loadShortage(cores));
+  return whyWait(
+    id,
+    parallel,
+    agents.map(({ task, run }) => ({ id: task.id, ...run })),
+    { always: () => diskShortage(context), beside: () => memoryShortage() ?? loadShortage(cores) },
+  );
 }
 
+export type QueuedRun = Pick<RunFile, 'state' | 'needs' | 'startedAtMs'> & { readonly id: string };
+
+/** What the machine lacks for any run, and what it lacks for one more beside others; null: nothing. */
+export interface Shortage {
+  always(): string | null;
+  beside(): string | null;
+}
+
+/** `runs` have a live runner, this one among them. null: it may start. */
+export function whyWait(id: string, parallel: number, runs: readonly QueuedRun[], lacks: Shortage): string | null {
+  const queue = runs
+    .filter(({ state }) => state === 'queued')
+    .toSorted((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1));
+  const ahead = queue.findIndex((run) => run.id === id);
+  const working = runs.filter(isWorking).length;
+  // A run that is held back keeps all younger ones waiting, so that none overtakes it for ever.
+  if (working >= parallel || ahead > 0)
+    return `${working} of ${parallel} slots used${ahead > 0 ? `, ${count(ahead, 'task')} ahead` : ''}`;
+  // At least one run must make progress, so low memory and high load only delay further runs.
+  return lacks.always() ?? (working === 0 ? null : lacks.beside());
+}
+
+/** A run that waits for a person gives its place to another. With a failed service the agent goes on. */
+function isWorking({ state, needs }: QueuedRun): boolean {
+  if (state === 'needs-you') return needs === 'look';
+  return isUnderWay(state) && state !== 'queued';
+}
+
+// A reason names the limit and not the present figure: each change of a reason is an event.
 function diskShortage(context: HostContext): string | null {
   const disk = statfsSync(context.stateDir);
   const free = disk.bavail * disk.bsize;
   const floor = freeFloor(disk);
-  return free > floor ? null : `the disk is nearly full: ${formatSize(free)} free`;
+  return free > floor ? null : `the disk is nearly full: less than ${formatSize(floor)} free`;
 }
 
 function memoryShortage(): string | null {
@@ -79,14 +110,14 @@ function memoryShortage(): string | null {
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
   const available = kilobytes('MemAvailable') * 1024;
   const wanted = Math.min(MOST_WANTED, (kilobytes('MemTotal') * 1024) / 8);
-  return available >= wanted ? null : `memory is low: ${formatSize(available)} free`;
+  return available >= wanted ? null : `memory is low: less than ${formatSize(wanted)} free`;
 }
 
 const MOST_WANTED = 2 * 2 ** 30;
 
 function loadShortage(cores: number): string | null {
   const [minute = 0] = loadavg();
-  return minute <= cores * BUSY ? null : `the machine is busy: load ${minute.toFixed(1)} on ${cores} cores`;
+  return minute <= cores * BUSY ? null : `the machine is busy: load over ${cores * BUSY} on ${count(cores, 'core')}`;
 }
 
 /** Load per core. It is high because agents mostly wait for their models. */

@@ -39,6 +39,7 @@ function endNow(
     reason,
     result,
     fetched: true,
+    interrupted: true,
     endedAtMs: context.now().getTime(),
   };
   writeRun(paths, ended, { durable: true });

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
+import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { oneLine } from '../git/commit-text.ts';
@@ -27,7 +28,7 @@ import { builderOf, imageOf, rootOfPlan } from '../run/run-plan.ts';
 import type { ServiceListeners } from '../run/network/network-input.ts';
 import { openRunHooks } from './run-hooks.ts';
 import { createRunRecord, type RunRecord } from './run-record.ts';
-import { createAttention, createBudget } from './watch-agent.ts';
+import { createAttention, createBudget, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import { waitForTurn } from './queue.ts';
@@ -50,7 +51,7 @@ export async function runAgentTask(context: HostContext, id: string): Promise<nu
     .on('SIGINT', () => control.stop(false))
     .on('SIGHUP', () => control.stop(false));
   try {
-    await runTask({ context, stored, events, run, control });
+    await runTask({ context, stored, events, run, control, attention: createAttention(run) });
     return 0;
   } catch (error) {
     run.end('failed', { reason: sentence(error), exitCode: null });
@@ -65,6 +66,7 @@ interface Runner {
   readonly events: EventLog;
   readonly run: RunRecord;
   readonly control: ControlServer;
+  readonly attention: Attention;
 }
 
 async function runTask(runner: Runner): Promise<void> {
@@ -96,9 +98,12 @@ async function runTask(runner: Runner): Promise<void> {
         })
       : { ...earlier, commit: goal.base, index: '', exclude: [] };
   if (control.stopped.aborted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
-  // Create the workspace before run.json names its layers: a runner killed in between leaves a run that never started, so no turn
-  // continues with an incomplete workspace.
-  if (earlier === null) await createAgentRun(planned.plan, stored.paths, stored.task.name, prepared);
+  // Create the workspace before run.json names its layers: a runner killed in between leaves a run without layers, so the next runner
+  // makes the workspace anew.
+  if (earlier === null) {
+    removeTree(stored.paths.runDir);
+    await createAgentRun(planned.plan, stored.paths, stored.task.name, prepared);
+  }
   run.set({
     layers: [...prepared.layers],
     hidden: [...prepared.hidden],
@@ -135,7 +140,7 @@ interface Beside {
 
 /** Services run from before the first turn until after the last. Their data is kept for a continued run. */
 async function withServices(
-  { context, stored, events, run }: Runner,
+  { context, stored, events, attention }: Runner,
   { plan }: PlannedAgent,
   goal: Goal,
   use: (beside: Beside) => Promise<Outcome>,
@@ -161,7 +166,7 @@ async function withServices(
     onEvent(event) {
       events.append({ ...event });
       if (event.type === 'service.failed')
-        createAttention(run).service(`${event.why} Its log: ags services logs ${stored.task.name} ${event.service}`);
+        attention.service(`${event.why} Its log: ags services logs ${stored.task.name} ${event.service}`);
     },
   });
   return await use({ services, docker });
@@ -208,10 +213,9 @@ async function takeTurn(
   beside: Beside,
   { text: prompt, drop }: TakenMessage,
 ): Promise<TurnEnd> {
-  const { context, stored, events, run, control } = runner;
+  const { context, stored, events, run, control, attention } = runner;
   const turn = (run.now.turns ?? 0) + 1;
   const budget = createBudget(run, control, stored.task.goal ?? {}, planned.agent);
-  const attention = createAttention(run);
   const hooks = await openRunHooks({
     context,
     project: stored.task.project,
@@ -254,9 +258,9 @@ async function takeTurn(
       onEvent(event) {
         if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
         budget.count(event);
-        attention.question(event);
+        attention.agent(event);
       },
-      onNetworkAsk: (host) => attention.network(host),
+      onNetworkAsks: (hosts) => attention.network(hosts),
       notice: (text) => void events.append({ type: 'run.noticed', text }),
     });
     return end;

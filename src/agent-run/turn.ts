@@ -41,8 +41,8 @@ export interface TurnInput {
   /** The sandbox runs. The value is valid until the turn ends. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
-  /** A connection to this host waits for the user's answer; null: none waits any more. */
-  onNetworkAsk(host: string | null): void;
+  /** Connections to these hosts wait for the user's answer. */
+  onNetworkAsks(hosts: readonly string[]): void;
   notice(text: string): void;
 }
 
@@ -106,12 +106,12 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     events: (event) =>
       noting(() => {
         events.append(event);
-        if (event.type === 'network.asked') input.onNetworkAsk(event.host);
+        if (event.type === 'network.asked') input.onNetworkAsks(network.asked());
       }),
     onDecision: (decision) =>
       noting(() => {
         denied(decision);
-        input.onNetworkAsk(null);
+        input.onNetworkAsks(network.asked());
       }),
     config: plan.config,
     grants: plan.network.grants,

@@ -1,7 +1,7 @@
 // agent-run/watch-agent.ts: watches an agent's events for two things: whether a budget is used up, and whether it needs the user.
 import type { Agent } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import type { Goal, RunFile } from '../protocol/task.ts';
+import { NEEDS, type Goal } from '../protocol/task.ts';
 import { count } from '../lib/units.ts';
 import type { ControlServer } from './control-server.ts';
 import type { RunRecord } from './run-record.ts';
@@ -44,25 +44,59 @@ export function createBudget(
   };
 }
 
-/** Keeps a run in the state "needs-you" while it waits for the user, and no longer. */
-export function createAttention(run: RunRecord): {
-  question(event: AgentEvent): void;
-  network(host: string | null): void;
+/** Keeps a run in the state "needs-you" while it waits for the user, and no longer. Needs are kept by kind: none clears another. */
+export interface Attention {
+  /** A question needs an answer until the agent goes on. */
+  agent(event: AgentEvent): void;
+  /** The hosts that connections wait for now. */
+  network(hosts: readonly string[]): void;
   /** The run continues, but the user should look. The agent's next action clears this. */
   service(why: string): void;
-} {
-  const show = (needs: NonNullable<RunFile['needs']>, reason: string | null): void => {
-    if (reason !== null && run.now.state === 'running') {
-      run.set({ reason, needs });
-      run.move('needs-you');
-    } else if (reason === null && run.now.state === 'needs-you') {
+}
+
+export function createAttention(run: RunRecord): Attention {
+  const open = new Map<Need, string>();
+  const show = (need: Need, reason: string | null): void => {
+    if ((open.get(need) ?? null) === reason) return;
+    if (reason === null) open.delete(need);
+    else open.set(need, reason);
+    const { state } = run.now;
+    if (state !== 'running' && state !== 'needs-you') return;
+    const first = NEEDS.find((one) => open.has(one));
+    if (first !== undefined) {
+      run.set({ needs: first, reason: open.get(first) ?? '' });
+      if (state === 'running') run.move('needs-you');
+    } else if (state === 'needs-you') {
       run.move('running');
       run.forgetNeed();
     }
   };
   return {
-    question: (event) => show('answer', event.type === 'agent.asked' ? `It asks: ${event.question}` : null),
+    agent(event) {
+      if (event.type === 'agent.asked') show('answer', `It asks: ${event.question}`);
+      else if (goesOn(event)) for (const need of ['answer', 'look'] as const) show(need, null);
+    },
+    network: ([host]) => show('host', host === undefined ? null : `It wants to reach ${host}: ags allow ${host}`),
     service: (why) => show('look', why),
-    network: (host) => show('host', host === null ? null : `It wants to reach ${host}: ags allow ${host}`),
   };
+}
+
+type Need = (typeof NEEDS)[number];
+
+/** Whether an agent that asked has stopped waiting. Output, figures and tools that end can still come while it waits. */
+function goesOn({ type }: AgentEvent): boolean {
+  switch (type) {
+    case 'agent.started':
+    case 'agent.said':
+    case 'agent.thought':
+    case 'agent.finished':
+    case 'tool.started':
+      return true;
+    case 'agent.asked':
+    case 'agent.used':
+    case 'agent.waited':
+    case 'agent.printed':
+    case 'tool.finished':
+      return false;
+  }
 }

@@ -10,7 +10,7 @@ import { oldNetworkLogs } from '../store/network-log.ts';
 import { entryIds, readEntries, readEntry, readPartial, runnerLives, type TaskEntry } from '../queries/entries.ts';
 import { applyItems, leftoverItems, lockItems, mergeItems, type CleanupItem } from './leftovers.ts';
 import { layerItems } from './layer-cleanup.ts';
-import { describeTask, sizeOf, type TaskRow } from '../queries/list.ts';
+import { describeTask, isUnfinished, sizeOf, type TaskRow } from '../queries/list.ts';
 import { CGROUPS, isRunning, removeFiles } from './remove.ts';
 import { engineItems } from './engine-leftovers.ts';
 import { endOrphans, findOrphans, type Orphan } from './orphans.ts';
@@ -20,13 +20,13 @@ import type { HostContext } from '../run/host-context.ts';
 
 export interface Cleanup {
   readonly items: readonly CleanupItem[];
-  /** Ended tasks that stay because they have unreviewed changes. */
+  /** Ended tasks that stay because they have unreviewed changes, or a goal that is still to be worked on. */
   readonly kept: readonly TaskRow[];
   readonly running: number;
 }
 
 export interface CleanupOptions {
-  /** Also remove tasks with unreviewed changes. */
+  /** Also remove tasks with unreviewed changes and unfinished goals. */
   readonly all: boolean;
   /** Keep tasks that ended more recently than this. */
   readonly olderThanMs: number;
@@ -85,15 +85,25 @@ async function judge(
   if (entry.kind === 'whole' && (entry.stored.live || lockHolder(entry.paths.lock) !== null)) return nothing;
   const row = await describeTask(entry);
   const tooYoung = context.now().getTime() - (row.endedAtMs ?? row.startedAtMs) < options.olderThanMs;
-  if (!row.changed)
+  if (!isWanted(entry, row))
     return tooYoung
       ? nothing
       : { item: await taskItem(context, entry, `${STATES[row.state]}, nothing left to review`), kept: null };
   if (!options.all || tooYoung) return { item: null, kept: row };
   return {
-    item: await taskItem(context, entry, `${STATES[row.state]}, with unreviewed changes`, true),
+    item: await taskItem(
+      context,
+      entry,
+      `${STATES[row.state]}, with ${row.changed ? 'unreviewed changes' : 'an unfinished goal'}`,
+      true,
+    ),
     kept: null,
   };
+}
+
+/** Work and goals that only the user may give up. */
+function isWanted(entry: TaskEntry, row: TaskRow): boolean {
+  return row.changed || (entry.kind === 'whole' && isUnfinished(entry.stored));
 }
 
 const STATES: Readonly<Record<TaskRow['state'], string>> = {
@@ -122,7 +132,7 @@ async function taskItem(context: HostContext, entry: TaskEntry, why: string, los
     remove: () =>
       removeUnlessBusy(context, entry, async () => {
         const now = await readEntry(context.stateDir, entry.id);
-        return losesWork || now.kind !== 'whole' || !(await describeTask(now)).changed;
+        return losesWork || now.kind !== 'whole' || !isWanted(now, await describeTask(now));
       }),
   };
 }

@@ -40,3 +40,14 @@ export function advance(from: RunState, to: RunState): RunState {
   if (!TRANSITIONS[from].includes(to)) throw new Error(`illegal move of a run: from ${from} to ${to}`);
   return to;
 }
+
+/** Whether its agent was ever started. A run that has not begun is started with its goal, and not continued. */
+export function hasBegun({
+  turns,
+  begins,
+}: {
+  readonly turns?: number | undefined;
+  readonly begins?: string | undefined;
+}): boolean {
+  return turns !== undefined || begins !== undefined;
+}

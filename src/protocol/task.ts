@@ -124,6 +124,10 @@ export const RunFile = z.object({
     description:
       'False from the start of a turn until its work has been brought out. An interrupted turn leaves it false.',
   }),
+  interrupted: z.boolean().optional().meta({
+    description:
+      'Its runner was killed, and its work has been brought out since. `ags continue --all` goes on with it.',
+  }),
   used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
 });
 export type RunFile = z.infer<typeof RunFile>;

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
-import { isUnderWay, type RunState } from '../protocol/run-state.ts';
+import { hasBegun, isUnderWay, type RunState } from '../protocol/run-state.ts';
 import type { EventLine, EventType } from '../protocol/event.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/watch/disk-usage.ts';
@@ -124,7 +124,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
   return {
     name: task.name,
     state: underWay && !live ? 'interrupted' : run.state,
-    reason: underWay && !live ? 'ags was killed while the task ran.' : (run.reason ?? null),
+    reason: underWay && !live ? whyInterrupted(entry.stored) : (run.reason ?? null),
     project: task.project,
     command: task.command,
     startedAtMs: run.startedAtMs,
@@ -142,6 +142,26 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     checks: checksRow(entry.stored),
     attacked: attackedOf(entry.paths.root, run.sandboxKey),
   };
+}
+
+function whyInterrupted({ task, run }: StoredTask): string {
+  if (task.goal === undefined) return 'ags was killed while the task ran.';
+  const was = run.state === 'queued' ? 'Queued when ags was stopped' : 'ags was stopped while the task ran';
+  return `${was}. To go on: ags continue ${task.name}`;
+}
+
+/** Tasks of all projects whose runner was killed, the oldest first. */
+export async function unfinishedTasks(stateDir: string): Promise<StoredTask[]> {
+  return (await readEntries(stateDir))
+    .flatMap((entry) => (entry.kind === 'whole' ? [entry.stored] : []))
+    .filter((one) => isUnfinished(one) && (isUnderWay(one.run.state) || one.run.interrupted === true))
+    .toSorted((a, b) => a.run.startedAtMs - b.run.startedAtMs || (a.task.id < b.task.id ? -1 : 1));
+}
+
+/** Whether its goal is still to be worked on: it never began, or its runner was killed. Both ask for `ags continue`. */
+export function isUnfinished({ task, run, live }: StoredTask): boolean {
+  if (task.goal === undefined || live || run.state === 'merged' || run.state === 'discarded') return false;
+  return isUnderWay(run.state) || run.interrupted === true || !hasBegun(run);
 }
 
 /** null: there are no checks, or they belong to an earlier result. */

@@ -12,11 +12,11 @@ const verb: Verb = {
   summary: 'remove leftovers of killed or finished sandboxes',
   usage: 'cleanup [--dry-run] [--all] [--older-than <time>] [--yes] [--json]',
   about:
-    'Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes. Never touches running sandboxes.',
+    'Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes and goals that were interrupted or never began. Never touches running sandboxes.',
   examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --all --older-than 7d'],
   options: {
     'dry-run': { type: 'boolean', short: 'n', about: 'only print what would be removed' },
-    all: { type: 'boolean', about: 'also remove tasks with unreviewed changes; asks first' },
+    all: { type: 'boolean', about: 'also remove tasks with unreviewed changes or unfinished goals; asks first' },
     'older-than': { type: 'string', value: 'time', about: 'only tasks that ended longer ago than this: 12h, 7d' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     json: { type: 'boolean', about: 'print one JSON document; asks nothing' },
@@ -58,11 +58,15 @@ async function mayLoseWork({ items }: Cleanup, json: boolean, ctx: Context): Pro
   const losing = items.filter((item) => item.losesWork).map(({ name }) => name);
   if (losing.length === 0) return true;
   if (json || !ctx.stdin.isTTY)
-    throw new AgsError('usage.no-terminal', `These tasks have unreviewed changes: ${losing.join(' ')}`, {
-      hint: 'To delete them without a prompt: ags cleanup --all --yes',
-    });
+    throw new AgsError(
+      'usage.no-terminal',
+      `These tasks have unreviewed changes or unfinished goals: ${losing.join(' ')}`,
+      {
+        hint: 'To delete them without a prompt: ags cleanup --all --yes',
+      },
+    );
   const answer = await ctx.ask(
-    `${losing.map((name) => `  ${name}\n`).join('')}Delete the unreviewed changes of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`}? [y/N] `,
+    `${losing.map((name) => `  ${name}\n`).join('')}Delete the unreviewed changes and goals of ${losing.length === 1 ? 'this task' : `these ${losing.length} tasks`}? [y/N] `,
   );
   return /^y(es)?$/i.test(answer.trim());
 }
@@ -96,14 +100,20 @@ function report(
 }
 
 function keptPart(kept: readonly TaskRow[], paint: Paint, nowMs: number): string[] {
-  if (kept.length === 0) return [];
-  const next = (row: TaskRow): string => `ags ${row.state === 'damaged' ? 'rm' : 'review'} ${row.name}`;
-  const rows = kept.map((row) => [
-    next(row),
-    row.state === 'interrupted' || row.state === 'damaged' ? row.state : 'to review',
-    row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`,
-  ]);
-  return [section('Kept, because of unreviewed changes', table(rows, { indent: 2 }), paint)];
+  const part = (title: string, rows: readonly TaskRow[], verb: (row: TaskRow) => string): string[] => {
+    const cells = rows.map((row) => [
+      `ags ${verb(row)} ${row.name}`,
+      row.state === 'interrupted' || row.state === 'damaged' ? row.state : row.changed ? 'to review' : row.state,
+      row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`,
+    ]);
+    return rows.length === 0 ? [] : [section(title, table(cells, { indent: 2 }), paint)];
+  };
+  const changed = kept.filter((row) => row.changed);
+  const unfinished = kept.filter((row) => !row.changed);
+  return [
+    ...part('Kept, because of unreviewed changes', changed, (row) => (row.state === 'damaged' ? 'rm' : 'review')),
+    ...part('Kept, because their goals are unfinished', unfinished, () => 'continue'),
+  ];
 }
 
 function cleanupDocument(

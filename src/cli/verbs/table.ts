@@ -30,7 +30,7 @@ export const VERBS = {
   },
   continue: {
     group: 'Agents',
-    summary: 'resume an agent that stopped, failed or was killed',
+    summary: 'resume agents that stopped, failed or were killed',
     load: () => import('./continue.ts'),
   },
   restart: {

@@ -17,6 +17,8 @@ export interface RunNetwork extends AsyncDisposable {
   started(sandbox: Sandbox): void;
   /** Answers a request of the control socket. */
   answer(request: unknown): Promise<unknown>;
+  /** Hosts that connections wait for until the user answers. */
+  asked(): readonly string[];
   /** Refused hosts, the most frequent first. */
   denied(): readonly DeniedHost[];
 }
@@ -103,6 +105,7 @@ export function openRunNetwork(input: RunNetworkInput): RunNetwork {
           return { error: 'this is not understood' };
       }
     },
+    asked: () => (loaded?.gateway.asks ?? []).map(({ host }) => host),
     denied: () => [...refused.values()].toSorted((a, b) => b.count - a.count),
     async [Symbol.asyncDispose]() {
       for (const one of state.published) one.close();

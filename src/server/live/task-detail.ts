@@ -1,5 +1,6 @@
 // server/live/task-detail.ts: one task in full, with the actions that are possible now.
 import type { ApiTaskDetail } from '../../protocol/api/api.ts';
+import { hasBegun } from '../../protocol/run-state.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { ask } from '../../queries/running.ts';
 import { agentResumes } from '../../agent-setup/about.ts';
@@ -50,12 +51,12 @@ async function possible(
   const { goal } = task;
   const up = row.live && ['running', 'needs-you'].includes(run.state);
   const over = !row.live;
-  const began = run.layers !== undefined;
-  const says = goal !== undefined && !goal.interactive && (row.live || (began && agentResumes(goal)));
+  const fresh = goal !== undefined && !hasBegun(run);
+  const says = goal !== undefined && !goal.interactive && (row.live || fresh || agentResumes(goal));
   const can: [ApiTaskDetail['can'][number], boolean][] = [
     ['send', says],
     ['stop', row.live && goal !== undefined],
-    ['continue', over && says],
+    ['continue', over && (fresh || says)],
     ['restart', over && goal !== undefined],
     ['fork', over && run.result != null],
     ['review', over && (run.result != null || row.changed)],

@@ -30,30 +30,51 @@ export interface CleanupOptions {
   readonly all: boolean;
   /** Keep tasks that ended more recently than this. */
   readonly olderThanMs: number;
+  /** Only tasks of this project, and nothing that belongs to no task. Default: all projects. */
+  readonly project?: string;
 }
 
 export async function planCleanup(context: HostContext, options: CleanupOptions): Promise<Cleanup> {
-  const entries = await readEntries(context.stateDir);
+  const { project } = options;
+  const all = await readEntries(context.stateDir);
+  const entries =
+    project === undefined
+      ? all
+      : all.filter((entry) => entry.kind === 'whole' && entry.stored.task.project === project);
   const tasks = await Promise.all(entries.map((entry) => judge(context, entry, options)));
   const removed = tasks.flatMap(({ item }) => (item === null ? [] : [item]));
   const going = new Set(removed.map(({ name }) => name));
   const staying = entries.filter((entry) => !going.has(entry.id) && !isRunning(entry));
+  const isOurs = ({ task }: Orphan): boolean => project === undefined || entries.some(({ id }) => id === task);
+  const inTasks = [
+    ...staying.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(context, id, paths)]),
+    ...removed,
+  ];
   return {
     items: [
-      ...orphans(context).map(orphanItem),
-      ...(await engineItems(context)),
-      ...cgroupItems(),
-      ...staying.flatMap(({ id, paths }) => [...applyItems(id, paths), ...lockItems(context, id, paths)]),
-      ...removed,
-      ...(await mergeItems(context)),
-      ...(await leftoverItems(context)),
-      ...(await layerItems(context, options.all ? options.olderThanMs : UNUSED_MS, going)),
-      ...networkLogItems(context),
-      ...(await imageItems(context, entries)),
+      ...orphans(context).filter(isOurs).map(orphanItem),
+      ...(project === undefined ? [...(await engineItems(context)), ...cgroupItems()] : []),
+      ...inTasks,
+      ...(project === undefined ? await itemsOfNoTask(context, all, going, options) : []),
     ],
     kept: tasks.flatMap(({ kept }) => (kept === null ? [] : [kept])),
     running: entries.filter(isRunning).length,
   };
+}
+
+async function itemsOfNoTask(
+  context: HostContext,
+  entries: readonly TaskEntry[],
+  going: ReadonlySet<string>,
+  options: CleanupOptions,
+): Promise<CleanupItem[]> {
+  return [
+    ...(await mergeItems(context)),
+    ...(await leftoverItems(context)),
+    ...(await layerItems(context, options.all ? options.olderThanMs : UNUSED_MS, going)),
+    ...networkLogItems(context),
+    ...(await imageItems(context, entries)),
+  ];
 }
 
 /** Removes items in order: processes end before their cgroups and files go. Returns the removed items. */

@@ -7,7 +7,7 @@ import { removeTree } from '../lib/files.ts';
 import { signature, writeCommit } from '../git/commit-text.ts';
 import type { Repository } from '../git/repository.ts';
 import { mergeTrees } from '../git/staging/merge-trees.ts';
-import { readRef } from '../git/owner-git.ts';
+import { moveRef, readRef } from '../git/owner-git.ts';
 import { createStaging, treeOf } from '../git/staging/staging.ts';
 import { makePlace, mergePaths, readMerges, standing, type MergeRecord, type NumberedMerge } from '../store/merges.ts';
 import { userOf } from '../results/bring-out.ts';
@@ -25,6 +25,9 @@ export interface Undone {
   readonly to: string;
   /** True if a commit was added, because others came after the merge. */
   readonly reverted: boolean;
+  /** The branch with the work. `restored`: it was gone with its task, and is there again. */
+  readonly branch: string;
+  readonly restored: boolean;
 }
 
 /** Undoes the last merge in this repository, or the last one of this task. */
@@ -40,6 +43,10 @@ export function undoMerge(context: HostContext, project: string, task: string | 
         borrows: [join(repository.commonDir, 'objects')],
       });
       const { to, reverted, from } = await planUndo(context, repository, staging, merge);
+      const branch = `ags/${merge.task}`;
+      // Without a branch, the work would only be in the reflog afterwards.
+      const isGone = (await readRef(repository.commonDir, `refs/heads/${branch}`)) === null;
+      if (isGone) await moveRef(repository.commonDir, `refs/heads/${branch}`, null, merge.to, 'ags: an undone merge');
       const record: MergeRecord = {
         version: 1,
         kind: 'undo',
@@ -54,7 +61,7 @@ export function undoMerge(context: HostContext, project: string, task: string | 
       };
       const why = `ags: undo the merge of ${merge.task}`;
       if (from !== to) await carryOut(await planMove({ context, repository, staging, record, why }), lock);
-      return { task: merge.task, ref: merge.ref, from, to, reverted };
+      return { task: merge.task, ref: merge.ref, from, to, reverted, branch, restored: isGone };
     } finally {
       removeTree(staging);
     }

@@ -494,9 +494,9 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     expect(
       (await machine.ags(['cleanup'])).stdout.replace(
         /^Removed\n( {2}(cgroup|process) .*\n)+\n.*\n$/,
-        'There is nothing to clean up.\n',
+        'There is nothing to clean up in all projects.\n',
       ),
-    ).toBe('There is nothing to clean up.\n');
+    ).toBe('There is nothing to clean up in all projects.\n');
   });
 
   test.runIf(HAS_SANDBOX)(

@@ -82,6 +82,24 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.git('rev-parse', task.branch).trim()).toBe(task.commit);
   });
 
+  test('an undo after a cleanup brings the work back to a branch, and says so', async () => {
+    using machine = createMachine(caller, { files });
+    const task = await agentTask(machine, WORK);
+    expect((await machine.ags(['merge', task.id, '--risky', 'package.json', '--yes'])).code).toBe(0);
+    const merged = tip(machine);
+    // A cleanup of another place removes nothing here.
+    expect((await machine.ags(['cleanup', '--project', '/nowhere'])).stderr).toContain('no task belongs to it');
+    const cleaned = await machine.ags(['cleanup', '--project', '.']);
+    expect(cleaned.stdout).toMatch(/task +\S+ +merged[\s\S]*1 item in \S+/);
+    expect(machine.tasks()).toEqual([]);
+    expect(machine.git('branch', '--list', 'ags/*')).toBe('');
+    const undone = await machine.ags(['undo', task.id]);
+    expect(undone, undone.stderr).toMatchObject({ code: 0 });
+    expect(undone.stderr).toContain(`Its work is on ags/${task.id} again.`);
+    expect([tip(machine), machine.git('rev-parse', `ags/${task.id}`).trim()]).toEqual([task.base, merged]);
+    clean(machine);
+  });
+
   test('a merge onto a moved branch keeps both sides, and undoing it keeps later commits', async () => {
     using machine = createMachine(caller, { files });
     const task = await agentTask(machine, WORK);

@@ -1,4 +1,6 @@
 // cli/verbs/cleanup.ts: `ags cleanup`: removes leftovers of killed or finished sandboxes.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
@@ -10,13 +12,14 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'remove leftovers of killed or finished sandboxes',
-  usage: 'cleanup [--dry-run] [--all] [--older-than <time>] [--yes] [--json]',
+  usage: 'cleanup [--project <directory>] [--older-than <time>] [--all] [options]',
   about:
-    'Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes and goals that were interrupted or never began. Never touches running sandboxes.',
-  examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --all --older-than 7d'],
+    'Covers all projects. Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes and goals that were interrupted or never began. Never touches running sandboxes.',
+  examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --project .', 'ags cleanup --all --older-than 7d'],
   options: {
     'dry-run': { type: 'boolean', short: 'n', about: 'only print what would be removed' },
     all: { type: 'boolean', about: 'also remove tasks with unreviewed changes or unfinished goals; asks first' },
+    project: { type: 'string', value: 'directory', about: 'only the tasks of this project' },
     'older-than': { type: 'string', value: 'time', about: 'only tasks that ended longer ago than this: 12h, 7d' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
     json: { type: 'boolean', about: 'print one JSON document; asks nothing' },
@@ -27,7 +30,12 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', {
         hint: 'To remove one task: ags rm <task>',
       });
-    const cleanup = await planCleanup(ctx.host, { all: values['all'] === true, olderThanMs: olderThan(args) });
+    const project = await projectOf(args, ctx);
+    const cleanup = await planCleanup(ctx.host, {
+      all: values['all'] === true,
+      olderThanMs: olderThan(args),
+      ...(project === null ? {} : { project }),
+    });
     const json = values['json'] === true;
     const dryRun = values['dry-run'] === true;
     if (!dryRun && values['yes'] !== true && !(await mayLoseWork(cleanup, json, ctx))) return EXIT.failed;
@@ -36,12 +44,34 @@ const verb: Verb = {
     ctx.stdout.write(
       json
         ? `${JSON.stringify(cleanupDocument(cleanup, done, failed, dryRun), null, 2)}\n`
-        : report(cleanup, done, failed, dryRun, ctx),
+        : report(
+            cleanup,
+            done,
+            failed,
+            { dryRun, place: project === null ? 'in all projects' : `in ${shortPath(project, ctx.home)}` },
+            ctx,
+          ),
     );
     return failed.length === 0 ? EXIT.done : EXIT.failed;
   },
 };
 export default verb;
+
+/** null: all projects. */
+async function projectOf({ values }: Arguments, ctx: Context): Promise<string | null> {
+  const dir = values['project'];
+  if (typeof dir !== 'string') return null;
+  const { currentProject, readEntries } = await import('../../queries/entries.ts');
+  const place = resolve(ctx.cwd, dir);
+  const root = existsSync(place) ? await currentProject({ ...ctx.host, cwd: place }) : null;
+  if (root !== null) return root;
+  // The project may be gone, and its tasks still there.
+  const entries = await readEntries(ctx.stateDir);
+  if (entries.some((entry) => entry.kind === 'whole' && entry.stored.task.project === place)) return place;
+  throw new AgsError('path.not-found', `${shortPath(place, ctx.home)} is no project, and no task belongs to it.`, {
+    hint: 'List the tasks of all projects: ags list --all',
+  });
+}
 
 function olderThan({ values }: Arguments): number {
   const text = values['older-than'];
@@ -75,7 +105,7 @@ function report(
   cleanup: Cleanup,
   done: readonly CleanupItem[],
   failed: readonly CleanupItem[],
-  dryRun: boolean,
+  { dryRun, place }: { dryRun: boolean; place: string },
   ctx: Context,
 ): string {
   const paint = createPaint(ctx.colour);
@@ -94,7 +124,7 @@ function report(
     ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
     ...(failed.length === 0 ? [] : [section('In use, or could not be removed', list(failed), paint)]),
     ...keptPart(cleanup.kept, paint, ctx.now().getTime()),
-    `${done.length === 0 ? 'There is nothing to clean up' : `${count(done.length, 'item')}${freed === 0 ? '' : `, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
+    `${done.length === 0 ? `There is nothing to clean up ${place}` : `${count(done.length, 'item')} ${place}${freed === 0 ? '' : `, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
   ];
   return parts.join('\n');
 }

@@ -1,5 +1,5 @@
 // cli/verbs/undo.ts: `ags undo [task]`.
-import { EXIT } from '../../protocol/errors.ts';
+import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -14,23 +14,35 @@ const verb: Verb = {
     const { undoMerge } = await import('../../merge/undo.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
-    const name = args.positionals[0];
+    const [name, more] = args.positionals;
+    if (more !== undefined)
+      throw new AgsError('usage.invalid', 'ags undo takes one task.', { hint: 'Undo merges one after the other.' });
     const { project, task } = await place();
     const undone = await meanwhile(ctx, 'Undoing the merge', undoMerge(ctx.host, project, task));
+    const target = visible(undone.ref.replace('refs/heads/', ''));
+    const how = undone.reverted ? ', a commit that reverts it' : '';
+    const work = undone.restored ? `is on ${undone.branch} again` : `is still on ${undone.branch}`;
     if (args.values['json'] === true) ctx.stdout.write(`${JSON.stringify(undone)}\n`);
     else
       ctx.stderr.write(
         undone.from === undone.to
-          ? `${visible(undone.ref.replace('refs/heads/', ''))} no longer has any changes of ${undone.task}.\n`
-          : `Undid the merge of ${undone.task}: ${visible(undone.ref.replace('refs/heads/', ''))} is at ${undone.to.slice(0, 10)}${undone.reverted ? ', a commit that reverts it' : ''}. Its work is still on ags/${undone.task}.\n`,
+          ? `${target} no longer has any changes of ${undone.task}.\n`
+          : `Undid the merge of ${undone.task}: ${target} is at ${undone.to.slice(0, 10)}${how}. Its work ${work}.\n`,
       );
     return EXIT.done;
 
     async function place(): Promise<{ project: string; task: string | undefined }> {
-      if (name === undefined) return { project: (await currentProject(ctx.host)) ?? ctx.cwd, task: undefined };
+      const here = (await currentProject(ctx.host)) ?? ctx.cwd;
+      if (name === undefined) return { project: here, task: undefined };
       const { findTask } = await import('../../queries/find-task.ts');
-      const found = await findTask(ctx.host, name);
-      return { project: found.task.project, task: found.task.id };
+      try {
+        const found = await findTask(ctx.host, name);
+        return { project: found.task.project, task: found.task.id };
+      } catch (error) {
+        // The task may have been removed since its merge.
+        if (error instanceof AgsError && error.code === 'task.not-found') return { project: here, task: name };
+        throw error;
+      }
     }
   },
 };

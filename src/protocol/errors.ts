@@ -28,6 +28,11 @@ export const ERRORS = {
     http: 400,
     meaning: 'The command needs a terminal, or the flag that answers its question.',
   },
+  'prompt.cancelled': {
+    exit: EXIT.cancelled,
+    http: 400,
+    meaning: 'The user cancelled a question with Ctrl-C or Ctrl-D.',
+  },
   'config.invalid': {
     exit: EXIT.usage,
     http: 400,

@@ -21,6 +21,15 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.type('n\n');
     expect((await screen.ended()).code).toBe(130);
     expect(machine.has('new.txt')).toBe(false);
+    // Ctrl-C and Ctrl-D answer no, in one line.
+    for (const key of ['\u0003', '\u0004']) {
+      await screen.clear();
+      screen.type(`ags merge ${task.id}\n`);
+      await screen.until(/Merge\? \[y\/N\]/);
+      screen.type(key);
+      const { code, shown } = await screen.ended();
+      expect([code, shown.trim().split('\n').at(-1)]).toEqual([130, 'ags: Cancelled.']);
+    }
     await screen.clear();
     screen.type(`ags diff ${task.id}\n`);
     expect((await screen.ended()).code).toBe(0);

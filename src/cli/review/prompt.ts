@@ -196,7 +196,9 @@ export function openKeys(ctx: Context): { key: Key; close(): void } {
   const onData = (data: Buffer): void => {
     // An arrow or function key arrives as several characters and counts as one key.
     const text = data.toString('utf8');
-    for (const char of text.startsWith('\x1b') ? ['\x1b'] : text) {
+    for (const typedChar of text.startsWith('\x1b') ? ['\x1b'] : text) {
+      // Ctrl-D cancels as Ctrl-C does.
+      const char = typedChar === '\x04' ? '\x03' : typedChar;
       const next = waiting.shift();
       if (next === undefined) typed.push(char);
       else next(char);

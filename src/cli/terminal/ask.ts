@@ -1,4 +1,4 @@
-// cli/terminal/ask.ts: asks a question on the terminal. Without a terminal, the user needs a flag instead.
+// cli/terminal/ask.ts: asks a question on the terminal. Without a terminal, the user needs a flag instead. Ctrl-C and Ctrl-D end the command.
 import { createInterface } from 'node:readline/promises';
 import { AgsError } from '../../protocol/errors.ts';
 
@@ -9,7 +9,15 @@ export async function askOnTerminal(question: string): Promise<string> {
     });
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return (await reader.question(question)).trim();
+    return await new Promise((resolve, reject) => {
+      // Ctrl-C and Ctrl-D both close the reader; Ctrl-C also rejects the question.
+      const cancel = (): void => reject(new AgsError('prompt.cancelled', 'Cancelled.'));
+      reader.once('close', cancel);
+      reader.question(question).then((answer) => resolve(answer.trim()), cancel);
+    });
+  } catch (error) {
+    process.stderr.write('\n');
+    throw error;
   } finally {
     reader.close();
   }

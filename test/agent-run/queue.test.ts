@@ -69,11 +69,14 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
           expect(before).toBeLessThan(parallel);
           expect(full || (busy && before > 0)).toBe(false);
           change(id, 'running');
-        } else if (chance(0.1))
-          change(id, 'needs-you', (['answer', 'host', 'look'] as const)[Math.floor(random() * 3)]);
-        else if (chance(0.1)) change(id, 'running');
+          continue;
+        }
+        const what = random();
+        const needs = (['answer', 'host', 'look'] as const)[Math.floor(random() * 3)];
+        if (what < 0.1) change(id, 'needs-you', needs);
+        else if (what < 0.2) change(id, 'running');
         // It ends, or its runner dies.
-        else if (chance(0.15)) runs = runs.filter((one) => one.id !== id);
+        else if (what < 0.35) runs = runs.filter((one) => one.id !== id);
       }
       if (!calm && chance(0.05)) runs = runs.filter(() => chance(0.8));
     };

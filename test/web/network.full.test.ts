@@ -21,10 +21,12 @@ test('the user allows a blocked host for a run, with the mouse and with the keyb
   await row('one.test').getByText('Blocked', { exact: true }).waitFor();
   await row('one.test').getByRole('button', { name: 'Allow for this run' }).click();
   await page.getByText('one.test is allowed in tries, until it ends.').waitFor();
-  // The newest host is first: k moves up to it, a allows it.
+  // The newest host is first: k moves up to it, a asks, Enter allows it.
   await row('two.test').waitFor();
   await page.keyboard.press('k');
   await page.keyboard.press('a');
+  await page.getByRole('dialog', { name: 'Allow two.test for this run?' }).waitFor();
+  await page.keyboard.press('Enter');
   await page.getByText('two.test is allowed in tries, until it ends.').waitFor();
   // Only the runner knows these rules; no file contains them.
   const rules = await machine.server.call<{ rules: { action: string; text: string; origin: string }[] }>(

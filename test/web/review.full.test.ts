@@ -209,6 +209,23 @@ test('the whole review works with the keyboard alone', async () => {
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
+  // A sentence that is typed at the page, its Enter included, merges nothing; the question takes Enter alone.
+  const before = machine.git('rev-parse', 'main');
+  const question = page.getByRole('dialog', { name: 'Merge 6 files into main?' });
+  await page.keyboard.type('make it so');
+  await keys('Enter');
+  await question.getByText('You are typing.').waitFor();
+  await expectAccessible(page);
+  await keys('Escape');
+  await question.waitFor({ state: 'detached' });
+  expect(machine.git('rev-parse', 'main')).toBe(before);
+  await keys('m');
+  await question.getByText('No checks have run on this result.').waitFor();
+  await keys('Space', 'Enter');
+  await question.getByText('You are typing.').waitFor();
+  await keys('Escape');
+  await question.waitFor({ state: 'detached' });
+  expect(machine.git('rev-parse', 'main')).toBe(before);
   await keys('m', 'Enter');
   await bar(page).getByText('6 files merged into main').waitFor();
   expect(machine.read('src/values.ts')).toContain('second');

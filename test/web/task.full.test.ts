@@ -169,6 +169,8 @@ test('the user stops, restarts and forks a task, and searches its logs', async (
   await page.locator('header [data-state=running]').waitFor();
   await page.getByRole('feed').getByText('waiting', { exact: true }).waitFor();
   await page.keyboard.press('s');
+  await page.getByRole('dialog', { name: /^Stop / }).waitFor();
+  await page.keyboard.press('Enter');
   await page.locator('header [data-state=stopped]').waitFor();
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Fork' }).click();

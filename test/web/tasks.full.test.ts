@@ -61,6 +61,8 @@ test('the task list works with the keyboard alone', async () => {
   await page.getByRole('heading', { name: /say: hello/ }).waitFor();
   expect(page.url()).toContain('/t/say-hello');
   await page.keyboard.press('s');
+  await page.getByRole('dialog', { name: /^Stop / }).waitFor();
+  await page.keyboard.press('Enter');
   await page.locator('header [data-state=stopped]').waitFor();
   await page.keyboard.press('g');
   await page.keyboard.press('t');

@@ -39,7 +39,7 @@ test('the user starts, watches, reviews, merges and undoes a task with the keybo
   await page.keyboard.type('write: more.md yes');
   await keys('Control+Enter');
   await page.getByText('Queued until the agent finishes its turn.').first().waitFor();
-  await keys('Escape', 's');
+  await keys('Escape', 's', 'Enter');
   await page.locator('header [data-state=stopped]').waitFor();
   await page.getByText(/^Review changes/).waitFor();
   await keys('o');

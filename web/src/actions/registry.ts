@@ -72,7 +72,7 @@ export const ACTIONS = {
   'copy-link': action('Review', 'Copy a link to the line', 'y'),
   fold: action('Review', 'Collapse or expand the file', 'z'),
   checks: action('Review', 'Run checks', 't'),
-  merge: action('Review', 'Go to the merge button', 'm'),
+  merge: action('Review', 'Merge', 'm'),
 
   'network-allow': action('Network', 'Allow for this run', 'a'),
   'network-always': action('Network', 'Always allow in this project', 'shift+a'),

@@ -10,6 +10,7 @@ import { HostButtons, ruleOf, useRuleChange } from '../task/ask-card.tsx';
 import { cleanLine } from '../text/clean.ts';
 import { ago, bytes } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { useConfirm } from '../ui/confirm.tsx';
 import { useNow } from '../ui/now.ts';
 
 const PAGE = 100;
@@ -27,16 +28,24 @@ export function Attempts({ attempts, project }: { attempts: readonly ApiAttempt[
     setAt(next);
     document.querySelector<HTMLElement>(`#attempt-${next}`)?.focus();
   };
-  const set = (action: 'allow' | 'deny', scope: 'run' | 'project'): void => {
-    if (current !== undefined) change.mutate({ action, scope, rule: ruleOf(current) });
+  const [confirm, askFirst] = useConfirm();
+  const ask = (action: 'allow' | 'deny', scope: 'run' | 'project'): void => {
+    if (current === undefined) return;
+    const rule = ruleOf(current);
+    askFirst({
+      title: `${action === 'allow' ? 'Allow' : 'Block'} ${cleanLine(rule, 120)} ${scope === 'run' ? 'for this run' : 'in this project'}?`,
+      label: action === 'allow' ? 'Allow' : 'Block',
+      do: () => change.mutate({ action, scope, rule }),
+    });
   };
   useAction('network-down', () => move(1));
   useAction('network-up', () => move(-1));
-  useAction('network-allow', () => set('allow', 'run'), current !== undefined);
-  useAction('network-always', () => set('allow', 'project'), current !== undefined);
-  useAction('network-block', () => set('deny', 'project'), current !== undefined);
+  useAction('network-allow', () => ask('allow', 'run'), current !== undefined);
+  useAction('network-always', () => ask('allow', 'project'), current !== undefined);
+  useAction('network-block', () => ask('deny', 'project'), current !== undefined);
   return (
     <>
+      {confirm}
       <ul className="border-t border-line">
         {sorted.map((attempt, index) => (
           // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- shortcuts act on the focused row

@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ListChecks, Square } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import type { ReactNode, Ref } from 'react';
+import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import type { Merged, StartChecks } from '../../../src/protocol/api/review.ts';
 import type { ApiChecks } from '../../../src/protocol/api/checks.ts';
@@ -24,13 +24,11 @@ export function ChecksBar({
   selection,
   trial,
   first,
-  buttonRef,
 }: {
   task: ApiTaskDetail;
   selection: Omit<StartChecks, 'commands'>;
   trial: Merged | undefined;
   first: boolean;
-  buttonRef?: Ref<HTMLButtonElement>;
 }): ReactNode {
   const client = useQueryClient();
   const [open, setOpen] = useState(false);
@@ -70,17 +68,11 @@ export function ChecksBar({
         </div>
         <div className="flex shrink-0 gap-2">
           {running ? (
-            <Button ref={buttonRef} size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
+            <Button size="small" disabled={stop.isPending} onClick={() => stop.mutate()}>
               <Square size={12} aria-hidden /> Stop
             </Button>
           ) : (
-            <Button
-              ref={buttonRef}
-              size="small"
-              look={first ? 'primary' : 'plain'}
-              disabled={!possible}
-              onClick={() => start.mutate()}
-            >
+            <Button size="small" look={first ? 'primary' : 'plain'} disabled={!possible} onClick={() => start.mutate()}>
               <ListChecks size={14} aria-hidden /> Run checks
             </Button>
           )}

@@ -1,15 +1,17 @@
 // web/src/review/merge-bar.tsx: the merge panel: selected files, target branch, trial merge, checks and the merge button.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { ChevronDown, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
+import type { Merged } from '../../../src/protocol/api/review.ts';
 import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys, useBranches } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { useConfirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { FIELD, TextField } from '../ui/fields.tsx';
 import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
@@ -29,8 +31,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
   const [keepCommits, setKeepCommits] = useState(false);
   const [message, setMessage] = useState('');
   const [naming, setNaming] = useState(false);
-  const button = useRef<HTMLButtonElement>(null);
-  const checksButton = useRef<HTMLButtonElement>(null);
+  const [confirm, askFirst] = useConfirm();
   const selection = selectionOf(review.changes, review.choice);
   const request = { ...selection, into: create ?? into, create: create !== null, keepCommits };
   const trial = useTrial(task.id, request);
@@ -62,9 +63,6 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       await settled();
     },
   });
-  // A disabled button cannot take focus, so the shortcut leads to the checks button that enables it.
-  useAction('merge', () => (button.current?.disabled === true ? checksButton.current : button.current)?.focus());
-
   const count = selection.files.length;
   // Placeholder data belongs to the previous selection.
   const tried = trial.isPlaceholderData ? undefined : trial.data;
@@ -72,6 +70,34 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
   // Keep the previous answer during the next trial merge, so that the button does not flicker.
   const checksFirst = trial.data?.needsChecks === true;
   const busy = merge.isPending || apply.isPending || undo.isPending;
+  const obstacle = whyNotMerge(task, {
+    busy,
+    count,
+    tried,
+    trying: tried === undefined && trial.error === null,
+    checksFirst,
+  });
+  const askToMerge = (): void =>
+    askFirst({
+      title: `Merge ${plural(count, 'file')} into ${cleanLine(target ?? '', 60)}?`,
+      label: 'Merge',
+      about: (
+        <>
+          <ul className="font-mono text-sm">
+            {selection.files.slice(0, SHOWN).map(({ n }) => (
+              <li key={n} className="wrap-anywhere">
+                {cleanLine(review.files.find((file) => file.n === n)?.path ?? '', 200)}
+              </li>
+            ))}
+          </ul>
+          {count > SHOWN ? <p className="text-sm text-muted">and {count - SHOWN} more</p> : null}
+          <p className="mt-3 text-sm text-muted">{checksSentence(task, tried)}</p>
+        </>
+      ),
+      do: () => merge.mutate(),
+    });
+  useAction('merge', () => (obstacle === null ? askToMerge() : showToast(obstacle)), merge.data === undefined);
+
   if (merge.data !== undefined)
     return (
       <MergeResult
@@ -108,7 +134,6 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
         selection={{ ...selection, into: create ?? into, create: create !== null }}
         trial={tried}
         first={checksFirst}
-        buttonRef={checksButton}
       />
       <textarea
         aria-label="Commit message"
@@ -124,7 +149,6 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       {undo.isError ? <Failure tight error={undo.error} title="Undo failed" /> : null}
       <div className="flex gap-2">
         <Button
-          ref={button}
           look={checksFirst ? 'plain' : 'primary'}
           className="grow"
           aria-describedby={checksFirst ? CHECKS_FIRST : undefined}
@@ -160,6 +184,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       {task.can.includes('merge') ? null : (
         <p className="text-xs text-muted">You can merge when the agent has stopped.</p>
       )}
+      {confirm}
       <NewBranch
         open={naming}
         onClose={() => setNaming(false)}
@@ -170,6 +195,26 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       />
     </section>
   );
+}
+
+function whyNotMerge(
+  task: ApiTaskDetail,
+  now: { busy: boolean; count: number; tried: Merged | undefined; trying: boolean; checksFirst: boolean },
+): string | null {
+  if (!task.can.includes('merge')) return 'You can merge when the agent has stopped.';
+  if (now.busy) return 'A merge is under way.';
+  if (now.count === 0) return 'Select files to merge.';
+  if (now.trying) return 'The merge is still being tried. Press the key again in a moment.';
+  if (now.tried?.problem != null) return 'These files do not merge. The merge panel says why.';
+  if (now.tried?.to === null) return 'Nothing to merge: the branch already has these changes.';
+  return now.checksFirst ? 'The checks must pass first. The merge panel runs them.' : null;
+}
+
+const SHOWN = 12;
+
+function checksSentence({ checks }: ApiTaskDetail, tried: Merged | undefined): string {
+  if (checks === null || checks.tree !== tried?.tree) return 'No checks have run on this result.';
+  return checks.state === 'passed' ? 'All checks passed on exactly this result.' : `Checks: ${checks.state}.`;
 }
 
 function Target({

@@ -5,11 +5,13 @@ import { FileSearch, RefreshCw } from 'lucide-react';
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiChanges } from '../../../src/protocol/api/review.ts';
+import { useAction } from '../actions/registry.ts';
 import { api } from '../api/client.ts';
 import { keys, useTask } from '../api/queries.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty, Failure, Skeleton } from '../ui/states.tsx';
+import { showToast } from '../ui/toasts.tsx';
 import { fingerprintOf } from './choice.ts';
 import { ReviewTitle } from './title.tsx';
 
@@ -36,8 +38,7 @@ function Review({ id }: { id: string }): ReactNode {
   if (shown === null && latest.data !== undefined) setShown(latest.data);
 
   if (noTask !== null) return <Failure error={noTask} />;
-  if (task === undefined || (changes === undefined && latest.error === null))
-    return <Skeleton label="Loading changes" />;
+  if (task === undefined || (changes === undefined && latest.error === null)) return <Loading />;
   if (changes === undefined)
     return (
       <>
@@ -59,7 +60,7 @@ function Review({ id }: { id: string }): ReactNode {
     );
   const newer = latest.data !== undefined && latest.data.id !== changes.id ? latest.data : null;
   return (
-    <Suspense fallback={<Skeleton label="Loading changes" />}>
+    <Suspense fallback={<Loading />}>
       <Screen
         key={changes.id}
         task={task}
@@ -68,6 +69,16 @@ function Review({ id }: { id: string }): ReactNode {
       />
     </Suspense>
   );
+}
+
+/** Keys that change the selection or merge say that they did nothing. */
+function Loading(): ReactNode {
+  const tell = (): void => showToast('The changes are still loading. Press the key again in a moment.');
+  useAction('merge', tell);
+  useAction('take-file', tell);
+  useAction('take-hunk', tell);
+  useAction('viewed', tell);
+  return <Skeleton label="Loading changes" />;
 }
 
 const REFRESH_EVERY_MS = 3000;

@@ -34,8 +34,8 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
     },
     onError: (error) => showFailure(error, 'Undo failed'),
   });
-  useAction('stop', () => actions.stop([task]), can('stop'));
-  useAction('restart', () => actions.restart([task]), can('restart'));
+  useAction('stop', () => actions.askToStop(task), can('stop'));
+  useAction('restart', () => actions.askToRestart(task), can('restart'));
   useAction('fork', () => actions.fork(task), can('fork'));
   useAction('review', review, can('review'));
   return (

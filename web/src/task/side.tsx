@@ -8,6 +8,7 @@ import { useNetwork } from '../network/use-network.ts';
 import { cleanLine } from '../text/clean.ts';
 import { ago, bytes, duration, money } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { useConfirm } from '../ui/confirm.tsx';
 import { DiffStat, SectionTitle } from '../ui/figures.tsx';
 import { useNow } from '../ui/now.ts';
 import { AskCard, retryMessage, ruleOf, useRuleChange } from './ask-card.tsx';
@@ -97,13 +98,22 @@ function NetworkPanel({ task, send }: { task: ApiTaskDetail; send: ((text: strin
   const retry = send === null ? undefined : (host: string) => send(retryMessage(host));
   const change = useRuleChange(task.id, retry);
   const [first] = [...task.asks, ...refused];
+  const [confirm, askFirst] = useConfirm();
   useAction(
     'allow-run',
-    () => first !== undefined && change.mutate({ action: 'allow', rule: ruleOf(first), scope: 'run' }),
+    () =>
+      first !== undefined &&
+      askFirst({
+        title: `Allow ${cleanLine(ruleOf(first), 120)} for this run?`,
+        label: 'Allow',
+        about: 'The agent can then send data there.',
+        do: () => change.mutate({ action: 'allow', rule: ruleOf(first), scope: 'run' }),
+      }),
     first !== undefined && task.live,
   );
   return (
     <section>
+      {confirm}
       <div className="mb-2 flex items-baseline justify-between">
         <SectionTitle>Network</SectionTitle>
         <Link

@@ -8,6 +8,7 @@ import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
+import { useConfirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { showToast, showFailure } from '../ui/toasts.tsx';
 import { ForkForm } from './fork-form.tsx';
@@ -15,6 +16,9 @@ import { ForkForm } from './fork-form.tsx';
 export interface TaskActions {
   /** The first call asks a task to stop; the second one kills it. */
   stop(tasks: readonly ApiTask[]): void;
+  /** For keys: asks before it stops or restarts. */
+  askToStop(task: ApiTask): void;
+  askToRestart(task: ApiTask): void;
   restart(tasks: readonly ApiTask[]): void;
   continueTask(task: ApiTask): void;
   fork(task: ApiTask): void;
@@ -38,6 +42,7 @@ type Asking =
 export function TaskActionsProvider({ children }: { children: ReactNode }): ReactNode {
   const client = useQueryClient();
   const [asking, setAsking] = useState<Asking>(null);
+  const [confirm, askFirst] = useConfirm();
   const stopped = useRef(new Set<string>());
   const actions = useMemo((): TaskActions => {
     const each = async (tasks: readonly ApiTask[], act: (task: ApiTask) => Promise<unknown>): Promise<number> => {
@@ -55,7 +60,21 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
         return api.stop(id, again);
       });
     };
-    return {
+    const made: TaskActions = {
+      askToStop: (task) =>
+        askFirst({
+          title: `Stop ${cleanLine(task.title, 80)}?`,
+          label: stopped.current.has(task.id) ? 'Kill' : 'Stop',
+          about: 'Its work so far is kept, and it can continue later.',
+          do: () => made.stop([task]),
+        }),
+      askToRestart: (task) =>
+        askFirst({
+          title: `Restart ${cleanLine(task.title, 80)}?`,
+          label: 'Restart',
+          about: 'The goal starts again from the same commit. The earlier result stays on its own branch.',
+          do: () => made.restart([task]),
+        }),
       stop(tasks) {
         const live = tasks.filter((task) => task.live);
         if (live.length === 0) return;
@@ -83,11 +102,13 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
       fork: (task) => setAsking({ what: 'fork', task }),
       remove: (tasks, after) => setAsking({ what: 'remove', tasks, after }),
     };
-  }, [client]);
+    return made;
+  }, [client, askFirst]);
   const close = (): void => setAsking(null);
   return (
     <Context value={actions}>
       {children}
+      {confirm}
       {asking?.what === 'remove' ? <RemoveDialog tasks={asking.tasks} after={asking.after} onClose={close} /> : null}
       {asking?.what === 'fork' ? (
         <Dialog open onClose={close} title="Fork" about="Starts a new task from this task’s files, on its own branch.">

@@ -158,8 +158,8 @@ function useRowKeys({ lines, current, selected, select, move }: RowKeys): void {
   useAction('row-answer', () => void navigate({ to: '/p/$project/t/$task', params: at, search: {} }), there);
   useAction('row-review', () => void navigate({ to: '/p/$project/t/$task/changes', params: at, search: {} }), there);
   useAction('row-select', () => task !== undefined && select(task, !selected.has(task.id)), there);
-  useAction('row-stop', () => task !== undefined && actions.stop([task]), task?.live === true);
-  useAction('row-restart', () => task !== undefined && actions.restart([task]), there && !task.live);
+  useAction('row-stop', () => task !== undefined && actions.askToStop(task), task?.live === true);
+  useAction('row-restart', () => task !== undefined && actions.askToRestart(task), there && !task.live);
   useAction('row-fork', () => task !== undefined && actions.fork(task), there);
   useAction('row-remove', () => task !== undefined && actions.remove([task]), there && !task.live);
 }

@@ -181,6 +181,16 @@ test('the user adds a project by its path, and the page opens it', async () => {
   await page.getByRole('textbox', { name: 'Path or URL' }).fill(other);
   await page.getByRole('button', { name: 'Add', exact: true }).click();
   await page.getByRole('heading', { name: 'Tasks in other' }).waitFor({ state: 'attached' });
+
+  // A second tab on the first project: each writes its project once, and neither corrects the other.
+  const tab = await window.context.newPage();
+  await tab.addInitScript('globalThis.changes = 0; addEventListener("storage", () => globalThis.changes++)');
+  await tab.goto(new URL(place.tasks, page.url()).href);
+  await tab.getByRole('textbox', { name: 'What should an agent do?' }).waitFor();
+  await tab.waitForTimeout(500);
+  expect(await tab.evaluate('globalThis.changes')).toBe(0);
+  await tab.close();
+
   await page.getByRole('button', { name: 'Add project' }).click();
   await page.getByRole('textbox', { name: 'Path or URL' }).fill('/nowhere/at/all');
   await page.getByRole('button', { name: 'Add', exact: true }).click();

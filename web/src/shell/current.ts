@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import type { ApiProject } from '../../../src/protocol/api/api.ts';
 import { useProjects } from '../api/queries.ts';
-import { usePreference } from '../look/preferences.ts';
+import { readPreference, usePreference, writePreference } from '../look/preferences.ts';
 
 interface Current {
   /** From the URL, or the last open project: the settings page belongs to none. */
@@ -13,10 +13,12 @@ interface Current {
 
 export function useCurrent(): Current {
   const params: { project?: string; task?: string } = useParams({ strict: false });
-  const [last, setLast] = usePreference<string | null>('last-project', null);
+  const [last] = usePreference<string | null>('last-project', null);
+  // Written when this tab goes to a project, not when another tab writes its own: two tabs would correct each other for ever.
   useEffect(() => {
-    if (params.project !== undefined && params.project !== last) setLast(params.project);
-  }, [params.project, last, setLast]);
+    if (params.project !== undefined && params.project !== readPreference('last-project', null))
+      writePreference('last-project', params.project);
+  }, [params.project]);
   const { data: projects } = useProjects();
   return { project: params.project ?? last ?? projects?.[0]?.id ?? null, task: params.task ?? null };
 }

@@ -114,6 +114,8 @@ async function planMerge(
     to,
     at: context.now().toISOString(),
     whole,
+    files: take.length,
+    of: take.length + left.length,
     taken: { run: stored.run.number ?? 1, tree: merged.nextBase },
   } as const;
   const why = `ags: merge ${stored.task.name}`;

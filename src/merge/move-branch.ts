@@ -192,11 +192,11 @@ async function updateTask(context: HostContext, record: MergeRecord, again = fal
   const stored = await readTask(context.stateDir, record.task).catch(() => null);
   // The task may have been removed since; the merge remains valid without it.
   if (stored === null) return;
-  const event: MergeEvent = {
-    type: record.kind === 'merge' ? 'merge.done' : 'merge.undone',
-    ref: record.ref,
-    commit: record.to,
-  };
+  const { ref, to: commit, files, of } = record;
+  const event: MergeEvent =
+    record.kind === 'undo'
+      ? { type: 'merge.undone', ref, commit }
+      : { type: 'merge.done', ref, commit, ...(files === undefined || of === undefined ? {} : { files, of }) };
   if (!again || !isRecorded(stored.paths.events, record.at, event))
     appendEvent(stored.paths.events, { task: stored.task.id, at: new Date(record.at) }, event);
   await updateState(context, record.task, record.kind, record.whole);

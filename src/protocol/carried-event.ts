@@ -91,7 +91,7 @@ const FIELDS = {
     removed: number,
     risky: number.nullable().optional(),
   },
-  'merge.done': { ref: text, commit: oid },
+  'merge.done': { ref: text, commit: oid, files: number.optional(), of: number.optional() },
   'merge.undone': { ref: text, commit: oid },
   'events.lost': { count: number },
 } as const satisfies { readonly [T in Exclude<EventType, Left>]: Fields<T> };

@@ -75,7 +75,14 @@ export type ServiceEvent =
     };
 
 export type MergeEvent =
-  | { readonly type: 'merge.done'; readonly ref: string; readonly commit: string }
+  | {
+      readonly type: 'merge.done';
+      readonly ref: string;
+      readonly commit: string;
+      /** How many of the task's changed files this merge took, and how many there are. */
+      readonly files?: number;
+      readonly of?: number;
+    }
   | { readonly type: 'merge.undone'; readonly ref: string; readonly commit: string };
 
 /** A person took files into the working tree, or threw them away. */

@@ -18,6 +18,9 @@ export interface MergeRecord {
   readonly at: string;
   /** The merge took everything of the task. */
   readonly whole: boolean;
+  /** For a merge: how many changed files it took, of how many. Older records lack them. */
+  readonly files?: number;
+  readonly of?: number;
   /** For a merge: everything of this run that the branch now has, as a tree in the staging repository of the task. */
   readonly taken?: { readonly run: number; readonly tree: string };
   /** For an undo: the number of the merge it undoes. */

@@ -136,12 +136,11 @@ test('a file that can run code cannot be included before its diff was opened', a
   await diff(page).getByText('"postinstall"').waitFor();
   await risky.locator('[data-tick]').click();
   expect(await risky.getAttribute('aria-checked')).toBe('true');
-  // A reload remembers that the diff of this content was opened.
+  // A reload remembers the choice, and that the diff of this content was opened.
   await page.reload();
   await bar(page)
     .getByText(/Merges cleanly onto/)
     .waitFor();
-  await risky.locator('[data-tick]').click();
   expect(await risky.getAttribute('aria-checked')).toBe('true');
   await bar(page).getByRole('button', { name: 'Merge 6 files' }).click();
   await bar(page).getByText('6 files merged into main').waitFor();
@@ -158,6 +157,7 @@ test(
     const { page } = at;
     await file(page, 'values.ts').click();
     await page.getByRole('checkbox', { name: 'Viewed src/values.ts' }).click();
+    await page.getByText('1 of 8 files viewed').waitFor();
     await page.getByRole('checkbox', { name: 'Viewed src/new.ts' }).click();
     await page.getByText('2 of 8 files viewed').waitFor();
     await machine.server.call('POST', '/api/tasks/newer/send', { text: 'write: src/new.ts export const never = 0;' });

@@ -48,11 +48,14 @@ test('the user starts, watches, reviews, merges and undoes a task with the keybo
   await keys('j', 'j', 'v', 'm', 'Enter');
   await bar.getByText('2 files merged into main').waitFor();
   expect([machine.read('src/a.ts'), machine.read('notes.md')]).toEqual(['export const a = 2;\n', 'hello\n']);
-  await tabTo(/^Undo$/);
+  await tabTo(/^Undo merge$/);
   await keys('Enter');
   await bar.getByRole('button', { name: 'Merge 2 files' }).waitFor();
   expect([machine.read('src/a.ts'), machine.has('notes.md')]).toEqual(['export const a = 1;\n', false]);
   expect(machine.git('status', '--porcelain')).toBe('');
+  await keys('Escape');
+  await page.getByText('Merge undone: main is at').waitFor();
+  await page.getByText('2 files merged into main as').waitFor();
   await keys('Escape');
   await page
     .getByRole('row')

@@ -91,7 +91,16 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
       `${ENDS[text(e.state)] ?? visible(text(e.state))}${text(e.reason) === '' ? '' : `: ${visible(text(e.reason))}`}`,
     ),
   ],
-  'merge.done': (e, s) => [dim(s, `merged into ${visible(text(e.ref).replace('refs/heads/', ''))}`)],
+  'merge.done': (e, s) => {
+    const files =
+      typeof e.files === 'number' && typeof e.of === 'number' ? `${e.files} of ${count(e.of, 'file')} ` : '';
+    return [
+      dim(
+        s,
+        `${files}merged into ${visible(text(e.ref).replace('refs/heads/', ''))} as ${visible(text(e.commit)).slice(0, 7)}`,
+      ),
+    ];
+  },
   'merge.undone': (e, s) => [dim(s, `merge undone on ${visible(text(e.ref).replace('refs/heads/', ''))}`)],
   'review.taken': () => [],
   'review.dropped': () => [],

@@ -29,7 +29,7 @@ export const ACTIONS = {
   'nth-needs-you': action('Everywhere', 'Nth task that needs you', ...DIGITS.map((n) => `alt+${n}`)),
   'add-project': action('Everywhere', 'Add project'),
   theme: action('Everywhere', 'Toggle light and dark theme'),
-  up: action('Everywhere', 'Go back to tasks', 'escape'),
+  up: action('Everywhere', 'Go back: from a review to its task, then to tasks', 'escape'),
 
   'row-down': action('Tasks', 'Next row', 'j'),
   'row-up': action('Tasks', 'Previous row', 'k'),
@@ -52,6 +52,7 @@ export const ACTIONS = {
   stop: action('Task', 'Stop', 's'),
   restart: action('Task', 'Restart', 'r'),
   fork: action('Task', 'Fork', 'f'),
+  'undo-merge': action('Task', 'Undo merge'),
   'allow-run': action('Task', 'Allow host for this run', 'a'),
 
   'line-down': action('Review', 'Next line', 'j'),

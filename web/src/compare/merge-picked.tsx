@@ -54,7 +54,7 @@ export function MergePicked({
     mutationFn: async (merged: string) => api.undo(merged),
     onSuccess: () => {
       merge.reset();
-      showToast('Undone');
+      showToast('Merge undone');
     },
     onSettled: settled,
   });
@@ -112,7 +112,7 @@ export function MergePicked({
         </Button>
       ) : (
         <Button disabled={undo.isPending} onClick={() => undo.mutate(done)}>
-          <Undo2 size={16} aria-hidden /> Undo
+          <Undo2 size={16} aria-hidden /> Undo merge
         </Button>
       )}
       {merge.isError ? <Failure tight error={merge.error} title="Nothing was merged" /> : null}

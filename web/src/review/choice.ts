@@ -15,6 +15,37 @@ export function firstChoice(files: readonly ApiFile[]): Choice {
   return new Map(files.filter((file) => !canRun(file)).map(({ n }) => [n, 'all']));
 }
 
+/** What the user chose otherwise than by default, by path. It holds only for exactly this content of the file. */
+export type KeptChoice = Readonly<
+  Record<string, { readonly print: string; readonly taken: 'all' | 'none' | readonly number[] }>
+>;
+
+export function keptChoice(files: readonly ApiFile[], choice: Choice): KeptChoice {
+  const usual = firstChoice(files);
+  const kept = files.flatMap((file) => {
+    const taken = choice.get(file.n);
+    if (taken === usual.get(file.n)) return [];
+    return [[file.path, { print: fingerprintOf(file), taken: taken instanceof Set ? [...taken] : (taken ?? 'none') }]];
+  });
+  return Object.fromEntries(kept) as KeptChoice;
+}
+
+/** `mayRun`: whether a file that can run code may be included. */
+export function restoredChoice(
+  files: readonly ApiFile[],
+  kept: KeptChoice,
+  mayRun: (file: ApiFile) => boolean,
+): Choice {
+  const choice = new Map(firstChoice(files));
+  for (const file of files) {
+    const one = kept[file.path];
+    if (one === undefined || one.print !== fingerprintOf(file) || (canRun(file) && !mayRun(file))) continue;
+    if (one.taken === 'none') choice.delete(file.n);
+    else choice.set(file.n, one.taken === 'all' ? 'all' : new Set(one.taken));
+  }
+  return choice;
+}
+
 export function inclusionOf(choice: Choice, n: number): Inclusion {
   const taken = choice.get(n);
   return taken === undefined ? 'none' : taken === 'all' ? 'all' : 'some';

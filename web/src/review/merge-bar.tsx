@@ -96,6 +96,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       ),
       do: () => merge.mutate(),
     });
+  useAction('undo-merge', () => undo.mutate(), task.can.includes('undo') && !busy);
   useAction('merge', () => (obstacle === null ? askToMerge() : showToast(obstacle)), merge.data === undefined);
 
   if (merge.data !== undefined)
@@ -175,7 +176,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
           </MenuItem>
           {task.can.includes('undo') ? (
             <MenuItem icon={<Undo2 size={16} aria-hidden />} onPick={() => undo.mutate()}>
-              Undo last merge
+              Undo merge
             </MenuItem>
           ) : null}
         </Menu>

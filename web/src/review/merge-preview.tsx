@@ -109,7 +109,7 @@ export function MergeResult({
       <div className="flex gap-2">
         {merged.to === null ? null : (
           <Button disabled={undoing} onClick={onUndo}>
-            <Undo2 size={16} aria-hidden /> Undo
+            <Undo2 size={16} aria-hidden /> Undo merge
           </Button>
         )}
         {merged.left.length > 0 ? <Button onClick={onMore}>Merge more</Button> : null}

@@ -6,10 +6,10 @@ import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 import type { DiffHandle, LineRange } from '../diff/diff-view.tsx';
 import { linesOf } from '../diff/source.ts';
 import type { DiffLine, DiffText } from '../diff/source.ts';
-import { useStored } from '../look/preferences.ts';
+import { readPreference, useStored, writePreference } from '../look/preferences.ts';
 import { showToast } from '../ui/toasts.tsx';
-import { canRun, firstChoice, fingerprintOf, withFiles, withHunk } from './choice.ts';
-import type { Choice } from './choice.ts';
+import { canRun, fingerprintOf, keptChoice, restoredChoice, withFiles, withHunk } from './choice.ts';
+import type { Choice, KeptChoice } from './choice.ts';
 import { useComments } from './comments.ts';
 import type { Comments } from './comments.ts';
 import { createFileTexts } from './file-texts.ts';
@@ -75,9 +75,16 @@ const AFTER_JUMP_MS = 400;
 export function useReviewState(task: string, changes: ApiChanges, hideSpace: boolean): Review {
   const files = useMemo(() => inOrder(changes.files), [changes]);
   const byId = useMemo(() => new Map(files.map((file) => [idOf(file), file])), [files]);
-  const [choice, setChoice] = useState(() => firstChoice(files));
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [seen, setSeen] = useStored<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
+  const [choice, setChoice] = useState(() =>
+    restoredChoice(
+      files,
+      readPreference(`choice.${task}`, NO_CHOICE),
+      (file) => seen[file.path] === fingerprintOf(file),
+    ),
+  );
+  useEffect(() => writePreference(`choice.${task}`, keptChoice(files, choice)), [task, files, choice]);
   const [viewed, setViewed] = useStored<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
   const [current, setCurrent] = useState<ApiFile | null>(files[0] ?? null);
   const [cursor, setCursor] = useState<LineRange | null>(null);
@@ -167,3 +174,4 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
 }
 
 const NOTHING = {};
+const NO_CHOICE: KeptChoice = {};

@@ -1,5 +1,5 @@
 // web/src/shell/shell.tsx: the frame of every page: navigation, search, connection state and global shortcuts.
-import { Outlet, useNavigate } from '@tanstack/react-router';
+import { Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useKeyboard } from '../actions/keyboard.ts';
@@ -62,6 +62,7 @@ export function Shell(): ReactNode {
 function useNavigationActions(): void {
   const navigate = useNavigate();
   const { project, task } = useCurrent();
+  const inReview = useLocation({ select: ({ pathname }) => pathname.endsWith('/changes') });
   const { data } = useTasks();
   const [, setTheme] = useTheme();
   const shown = useShownTheme();
@@ -91,7 +92,10 @@ function useNavigationActions(): void {
   useAction('theme', () => setTheme(shown === 'dark' ? 'light' : 'dark'));
   useAction(
     'up',
-    () => void navigate({ to: '/p/$project', params: { project: project ?? '' }, search: {} }),
+    () =>
+      void (inReview
+        ? navigate({ to: '/p/$project/t/$task', params: { project: project ?? '', task: task ?? '' }, search: {} })
+        : navigate({ to: '/p/$project', params: { project: project ?? '' }, search: {} })),
     task !== null && project !== null,
   );
 }

@@ -3,6 +3,8 @@
 // Invariant: a changed item is a new object, so that only it redraws. Texts are stored as received; components sanitize them.
 import type { Action } from '../../../src/protocol/agent-event.ts';
 import { readEvent, type EventReaders, type SeenEvent } from '../../../src/protocol/event.ts';
+import { cleanLine } from '../text/clean.ts';
+import { plural } from '../text/format.ts';
 import type { Item, ItemOf, Tool } from './item.ts';
 
 export interface Fold {
@@ -14,6 +16,7 @@ export interface Fold {
 type Fresh = Item extends infer One ? (One extends Item ? Omit<One, 'key' | 'atMs' | 'turn'> : never) : never;
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const branchName = (ref: string): string => cleanLine(text(ref).replace('refs/heads/', ''), 60);
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** The timeline does not show it. */
@@ -182,8 +185,24 @@ export function createFold(): Fold {
     },
     'service.healthy': hidden,
     'service.failed': (e) => void add(e, { kind: 'note', tone: 'bad', text: text(e.why) }),
-    'merge.done': hidden,
-    'merge.undone': hidden,
+    'merge.done': (e) => {
+      const all = e.of === undefined || e.files === e.of;
+      const files =
+        e.files === undefined
+          ? ''
+          : `${all ? plural(e.files, 'file') : `${e.files} of ${plural(number(e.of), 'file')}`} `;
+      add(e, {
+        kind: 'note',
+        tone: 'plain',
+        text: `${files}merged into ${branchName(e.ref)} as ${text(e.commit).slice(0, 7)}`,
+      });
+    },
+    'merge.undone': (e) =>
+      void add(e, {
+        kind: 'note',
+        tone: 'plain',
+        text: `Merge undone: ${branchName(e.ref)} is at ${text(e.commit).slice(0, 7)}`,
+      }),
     'review.taken': hidden,
     'review.dropped': hidden,
     'changes.captured': (e) =>

@@ -34,6 +34,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
     },
     onError: (error) => showFailure(error, 'Undo failed'),
   });
+  useAction('undo-merge', () => undo.mutate(), can('undo'));
   useAction('stop', () => actions.askToStop(task), can('stop'));
   useAction('restart', () => actions.askToRestart(task), can('restart'));
   useAction('fork', () => actions.fork(task), can('fork'));

@@ -4,7 +4,7 @@ import { CodeView, WorkerPoolContextProvider } from '@pierre/diffs/react';
 import type { CodeViewHandle } from '@pierre/diffs/react';
 import type { CodeViewItem, CodeViewLineSelection, DiffLineAnnotation, FileDiffMetadata } from '@pierre/diffs';
 import { useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState } from 'react';
-import type { ReactNode, Ref } from 'react';
+import type { ReactNode, Ref, RefObject } from 'react';
 import { useShownTheme } from '../look/theme.ts';
 import { highlighterOptions, poolOptions, THEMES } from './worker-pool.ts';
 import type { DiffText, Side } from './source.ts';
@@ -86,10 +86,10 @@ function View({
   const view = useRef<CodeViewHandle<string, undefined>>(null);
   const box = useRef<HTMLDivElement | null>(null);
   const items = useItems(files);
+  const hold = useHold(view);
   useImperativeHandle(ref, () => ({
-    toFile: (id) => view.current?.scrollTo({ type: 'item', id, align: 'start' }),
-    toLine: (id, side, line) =>
-      view.current?.scrollTo({ type: 'line', id, lineNumber: line, side: sideOf(side), align: 'center' }),
+    toFile: (id) => hold.at({ type: 'item', id, align: 'start' }),
+    toLine: (id, side, line) => hold.at({ type: 'line', id, lineNumber: line, side: sideOf(side), align: 'center' }),
     focus: () => box.current?.focus({ preventScroll: true }),
     topFile() {
       const viewer = view.current?.getInstance();
@@ -150,8 +150,10 @@ function View({
       element.setAttribute('role', 'region');
       element.setAttribute('aria-label', label);
       element.addEventListener('keydown', pressByKey);
+      for (const event of ['wheel', 'pointerdown', 'touchstart', 'keydown'] as const)
+        element.addEventListener(event, hold.release, { passive: true });
     },
-    [label],
+    [label, hold],
   );
   return (
     <CodeView<string>
@@ -168,6 +170,46 @@ function View({
     />
   );
 }
+
+type Target = Parameters<CodeViewHandle<string, undefined>['scrollTo']>[0];
+
+/**
+ * Files load and are measured while they come into view, and the ones above push the target away. The view goes there again until nothing
+ * has moved for a while, or until the user scrolls.
+ */
+function useHold(view: RefObject<CodeViewHandle<string, undefined> | null>): {
+  at(target: Target): void;
+  release(): void;
+} {
+  const [hold] = useState(() => {
+    let held: Target | null = null;
+    return {
+      at(target: Target): void {
+        held = target;
+        const end = performance.now() + MOST_HELD_MS;
+        let stillSince = performance.now();
+        let before = -1;
+        const step = (): void => {
+          const now = performance.now();
+          if (held !== target || now > end || now - stillSince > STILL_MS) return;
+          view.current?.scrollTo(target);
+          const top = view.current?.getInstance()?.getScrollTop() ?? 0;
+          if (Math.abs(top - before) > 1) stillSince = now;
+          before = top;
+          requestAnimationFrame(step);
+        };
+        step();
+      },
+      release(): void {
+        held = null;
+      },
+    };
+  });
+  return hold;
+}
+
+const STILL_MS = 1000;
+const MOST_HELD_MS = 10_000;
 
 /** The library's buttons are not <button> elements, so Enter and Space are handled here. */
 function pressByKey(event: KeyboardEvent): void {

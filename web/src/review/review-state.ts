@@ -98,6 +98,13 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
     [task, changes, files, hideSpace],
   );
   useEffect(() => () => texts.end(), [texts]);
+  // With or without whitespace changes, the files above have other heights.
+  const place = useRef(hideSpace);
+  useEffect(() => {
+    if (place.current === hideSpace) return;
+    place.current = hideSpace;
+    if (current !== null) diff.current?.toFile(idOf(current));
+  }, [hideSpace, current]);
 
   const wasSeen = useCallback((file: ApiFile) => seen[file.path] === fingerprintOf(file), [seen]);
   const isOpen = (file: ApiFile): boolean =>

@@ -2,7 +2,7 @@
 // time under a lock.
 // Invariant: the oldest goes first, and only while fewer than `parallel` runs work, whichever command started them. A run that waits for
 // a person does not work; one with a dead runner does not count.
-import { loadavg } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isUnderWay } from '../protocol/run-state.ts';
@@ -19,7 +19,8 @@ export interface QueueInput {
   readonly id: string;
   /** How many may run at once. */
   readonly parallel: number;
-  readonly cores: number;
+  /** Of the machine, above which this run waits while others work. */
+  readonly maxLoad: number;
   /** Called under the lock: from here on this run counts as active. */
   admit(): void;
   /** Called whenever the reason to wait changes. */
@@ -57,7 +58,7 @@ async function tryEnter(input: QueueInput): Promise<string | null> {
   return why;
 }
 
-async function reasonToWait({ context, id, parallel, cores }: QueueInput): Promise<string | null> {
+async function reasonToWait({ context, id, parallel, maxLoad }: QueueInput): Promise<string | null> {
   const agents = (await readEntries(context.stateDir)).flatMap((entry) =>
     entry.kind === 'whole' && entry.stored.live && entry.stored.task.kind === 'agent' ? [entry.stored] : [],
   );
@@ -65,7 +66,7 @@ async function reasonToWait({ context, id, parallel, cores }: QueueInput): Promi
     id,
     parallel,
     agents.map(({ task, run }) => ({ id: task.id, ...run })),
-    { always: () => diskShortage(context), beside: () => memoryShortage() ?? loadShortage(cores) },
+    { always: () => diskShortage(context), beside: () => memoryShortage() ?? loadShortage(maxLoad) },
   );
 }
 
@@ -115,10 +116,13 @@ function memoryShortage(): string | null {
 
 const MOST_WANTED = 2 * 2 ** 30;
 
-function loadShortage(cores: number): string | null {
+function loadShortage(maxLoad: number): string | null {
   const [minute = 0] = loadavg();
-  return minute <= cores * BUSY ? null : `the machine is busy: load over ${cores * BUSY} on ${count(cores, 'core')}`;
+  return minute <= maxLoad ? null : `the machine is busy: load over ${maxLoad}`;
 }
 
-/** Load per core. It is high because agents mostly wait for their models. */
-const BUSY = 3;
+/** High, because agents mostly wait for their models. AGS_MAX_LOAD overrides it. */
+export function maxLoadOf(env: Readonly<Record<string, string | undefined>>): number {
+  const wanted = Number(env['AGS_MAX_LOAD']);
+  return wanted > 0 ? wanted : 3 * availableParallelism();
+}

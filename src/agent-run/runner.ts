@@ -3,7 +3,6 @@
 // "running" with a dead runner: every reader shows that as interrupted, and recover.ts brings the work out on demand.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
@@ -31,7 +30,7 @@ import { createRunRecord, type RunRecord } from './run-record.ts';
 import { createAttention, createBudget, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
-import { waitForTurn } from './queue.ts';
+import { maxLoadOf, waitForTurn } from './queue.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** The main function of a runner's process. Returns its exit code; the files of the run tell more. */
@@ -77,7 +76,7 @@ async function runTask(runner: Runner): Promise<void> {
     context,
     id: stored.task.id,
     parallel: goal.parallel,
-    cores: availableParallelism(),
+    maxLoad: maxLoadOf(context.env),
     admit: () => run.move('preparing'),
     onWait: (why) => void events.append({ type: 'run.waiting', why }),
     signal: control.stopped,

@@ -1,6 +1,6 @@
 // test/agent-run/queue.test.ts: the queue's decision under random arrivals, waits, deaths and loads.
 import { expect, test } from 'vitest';
-import { whyWait, type QueuedRun } from '../../src/agent-run/queue.ts';
+import { maxLoadOf, whyWait, type QueuedRun } from '../../src/agent-run/queue.ts';
 
 const PLENTY = { always: () => null, beside: () => null };
 const run = (id: string, startedAtMs: number, more: Partial<QueuedRun> = {}): QueuedRun => ({
@@ -33,6 +33,19 @@ test('a busy machine runs one at a time, and a full disk none', () => {
   const alone = [run('a', 1), run('b', 2)];
   expect(whyWait('a', 4, alone, { always: () => null, beside: () => 'busy' })).toBeNull();
   expect(whyWait('a', 4, alone, { always: () => 'full', beside: () => null })).toBe('full');
+});
+
+test('AGS_MAX_LOAD sets the load above which runs wait, and anything but a number above 0 is ignored', () => {
+  const usual = maxLoadOf({});
+  expect(usual).toBeGreaterThanOrEqual(3);
+  expect(['20', '0.5', '0', '-1', 'much', ''].map((text) => maxLoadOf({ AGS_MAX_LOAD: text }))).toEqual([
+    20,
+    0.5,
+    usual,
+    usual,
+    usual,
+    usual,
+  ]);
 });
 
 test.each([1, 2, 3, 4, 5, 6, 7, 8])(

@@ -10,7 +10,7 @@ export interface RunRecord {
   /** Clears the reason why the user was needed. */
   forgetNeed(): void;
   move(to: RunState): void;
-  end(to: RunState, more: { reason?: string; exitCode: number | null }): void;
+  end(to: RunState, more: { reason?: string; exitCode: number | null; limit?: boolean }): void;
 }
 
 /** Writes run.json as a whole, and syncs it to disk when the run ends. */
@@ -30,7 +30,7 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
       write({ ...now, state: advance(now.state, to) });
       events.append({ type: 'run.moved', state: to });
     },
-    end(to, { reason, exitCode }) {
+    end(to, { reason, exitCode, limit }) {
       const { reason: _old, needs: _needs, ...rest } = now;
       write(
         {
@@ -46,6 +46,7 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
         type: 'run.ended',
         state: to,
         ...(reason === undefined ? {} : { reason }),
+        ...(limit === true ? { limit } : {}),
         exitCode,
         result: now.result ?? null,
       });

@@ -281,16 +281,21 @@ interface Outcome {
   readonly state: 'ready' | 'no-changes' | 'failed' | 'stopped';
   readonly reason?: string;
   readonly exitCode: number | null;
+  /** It failed because it reached a limit. */
+  readonly limit?: boolean;
 }
 
 function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): Outcome {
   const { exitCode, finished } = end;
-  if (control.reason !== null)
-    return { state: control.reason.failed ? 'failed' : 'stopped', reason: control.reason.text, exitCode };
-  if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode };
+  if (control.reason !== null) {
+    const { failed, text } = control.reason;
+    return { state: failed ? 'failed' : 'stopped', reason: text, exitCode, limit: failed };
+  }
+  if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode, limit: true };
   if (finished?.ok === false) {
     const fix = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
-    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${fix}`, exitCode };
+    const limit = finished.cause === 'budget' || finished.cause === 'turns';
+    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${fix}`, exitCode, limit };
   }
   if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} exited with code ${exitCode}.`, exitCode };
   return { state: 'ready', exitCode };

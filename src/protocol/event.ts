@@ -27,6 +27,8 @@ export type RunEvent =
       readonly type: 'run.ended';
       readonly state: RunState;
       readonly reason?: string;
+      /** It failed because it reached a limit. */
+      readonly limit?: boolean;
       readonly exitCode: number | null;
       readonly result?: Captured | null;
     }

@@ -27,7 +27,7 @@ export async function testHosts({ values, positionals }: Arguments, ctx: Context
       ? `${JSON.stringify({ hosts: reached }, null, 2)}\n`
       : reachedText(reached, createPaint(ctx.colour)),
   );
-  return positionals.length === 0 || reached.every(({ verdict }) => verdict === 'reachable') ? EXIT.done : EXIT.failed;
+  return reached.every(({ verdict }) => verdict === 'reachable') ? EXIT.done : EXIT.failed;
 }
 
 function readPlace(text: string): { host: string; port: number } {

@@ -26,7 +26,7 @@ export function printEvents(task: StoredTask, options: FollowOptions, ctx: Conte
   eachEvent(task.paths.events, (event) => print(event, options, style, ctx), options.after);
 }
 
-/** Returns 0 for ready and no changes, 8 for failed and stopped, 130 if the user detached. */
+/** Returns 0 for ready and no changes, 8 if it reached a limit, 1 if it failed in another way, 130 if a user stopped or left it. */
 export async function followTask(task: StoredTask, options: FollowOptions, ctx: Context): Promise<number> {
   const over = new AbortController();
   const style = eventStyle(ctx, options.verbose);
@@ -58,7 +58,9 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
     ctx.stderr.write(
       `ags: the runner of ${task.task.name} was killed. Its changes so far: ags diff ${task.task.name}\n`,
     );
-  return state === 'ready' || state === 'no-changes' ? EXIT.done : EXIT.limit;
+  if (state === 'ready' || state === 'no-changes' || state === 'merged') return EXIT.done;
+  if (state === 'stopped') return EXIT.cancelled;
+  return last?.limit === true ? EXIT.limit : EXIT.failed;
 }
 
 function print(event: EventLine, options: FollowOptions, style: EventStyle, ctx: Context): void {

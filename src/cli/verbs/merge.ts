@@ -68,7 +68,7 @@ const verb: Verb = {
         `${JSON.stringify({ task: name, ref: plan.ref, from: plan.from, to: plan.to, merged: !dry && plan.to !== null, whole: plan.whole, files: plan.take.map((change) => change.path), risky: plan.risky.map((change) => change.path) })}\n`,
       );
     else await tell(plan, name, dry, ctx);
-    return EXIT.done;
+    return plan.to === null ? EXIT.failed : EXIT.done;
   },
 };
 export default verb;

@@ -86,7 +86,7 @@ const verb: Verb = {
     }
     if (!json) ctx.stderr.write(`ags: ${first.task.name} (Ctrl-C detaches; the agent keeps running)\n`);
     const code = await followTask(first, { after: 0, verbose: args.values['verbose'] === true, json }, ctx);
-    if (!json && code !== EXIT.cancelled) await next(first.task.id, ctx);
+    if (!json) await next(first.task.id, ctx);
     return code;
   },
 };
@@ -195,6 +195,8 @@ function tell(names: readonly string[], interactive: boolean, ctx: Context): voi
 async function next(id: string, ctx: Context): Promise<void> {
   const { readTask } = await import('../../store/tasks.ts');
   const { nextSteps } = await import('./show.ts');
+  const { isUnderWay } = await import('../../protocol/run-state.ts');
   const task = await readTask(ctx.stateDir, id);
-  if (task !== null) ctx.stderr.write(nextSteps(task));
+  // A user who left while it runs knows what to do next.
+  if (task !== null && !(task.live && isUnderWay(task.run.state))) ctx.stderr.write(nextSteps(task));
 }

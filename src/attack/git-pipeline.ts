@@ -88,8 +88,10 @@ export async function lookAndMerge(
   if (readFileSync(join(project, PROGRESS), 'utf8') !== 'in progress\n') changed.push('work in progress');
   writeFileSync(join(project, PROGRESS), FILES[PROGRESS] ?? '');
   const merged = await run(['merge', name, '--json']);
-  if (merged.exitCode !== 0) throw failed('merge', merged);
-  const { files, risky } = JSON.parse(merged.stdout.toString('utf8')) as { files: string[]; risky: string[] };
+  const told = merged.stdout.toString('utf8');
+  // A merge with nothing left to merge tells so, and exits with 1.
+  if (told === '') throw failed('merge', merged);
+  const { files, risky } = JSON.parse(told) as { files: string[]; risky: string[] };
   return { ...after, ran: readdirSync(ran), changed, merged: files, left: risky, files: filesOf(project) };
 }
 

@@ -41,6 +41,13 @@ function containers({ engine, machine }: Ground, tag: string): string[] {
     .map((line) => `container ${line}`);
 }
 
+function undone(stateDir: string): string[] {
+  const records = [...walk(join(stateDir, 'merges'), '', /^$/)].filter((path) => /\/\d{6}\.json$/.test(path));
+  return records
+    .map((path) => JSON.parse(readFileSync(join(stateDir, 'merges', path), 'utf8')) as { kind: string; task: string })
+    .flatMap(({ kind, task }) => (kind === 'undo' ? [task] : []));
+}
+
 function files(ground: Ground, tag: string): string[] {
   const { machine, stateDir } = ground;
   const own = [...walk(stateDir, '', STATE_CLOSED)].filter((path) => !STATE.some((known) => known.test(path)));
@@ -52,7 +59,8 @@ function files(ground: Ground, tag: string): string[] {
   );
   const inProject = [...walk(machine.project, '', /^\.git$/)].filter((path) => basename(path).startsWith('.ags-'));
   const inGit = [...walk(join(machine.project, '.git'), '', /^$/)].filter((path) => /\.lock$|\/tmp_/.test(path));
-  const there = new Set(taskNames(stateDir));
+  // An undo brings the branch of a removed task back, with its work.
+  const there = new Set([...taskNames(stateDir), ...undone(stateDir)]);
   const branches = lines(machine.git('for-each-ref', '--format=%(refname:lstrip=3)', 'refs/heads/ags')).filter(
     (name) => !there.has(name.replace(/\.\d+$/, '')),
   );

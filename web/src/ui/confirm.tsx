@@ -66,10 +66,10 @@ function Confirm({
         >
           <Base.Title className="text-lg font-semibold wrap-anywhere">{title}</Base.Title>
           {children === undefined ? null : <div className="min-h-0 overflow-y-auto">{children}</div>}
-          <div className="flex flex-wrap items-center justify-end gap-2">
-            <p role="status" className="mr-auto text-sm text-muted">
-              {typed ? 'You are typing. Click the button, or close this with Esc.' : null}
-            </p>
+          <p role="status" className="text-sm text-muted empty:hidden">
+            {typed ? 'You are typing. Click the button, or close this with Esc.' : null}
+          </p>
+          <div className="flex justify-end gap-2">
             <Base.Close render={<Button />}>Cancel</Base.Close>
             <Button look="primary" onClick={confirm}>
               {label} {typed ? null : <Keys keys="enter" />}

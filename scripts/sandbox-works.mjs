@@ -16,13 +16,18 @@ export function whyNoSandbox(uid = process.getuid()) {
     return `No sandbox can be started here: ${missing.join(', ')} is not installed; run: sudo ${command}; ${INSTEAD}.`;
   }
   const as = process.getuid() === 0 ? { uid, gid: uid } : {};
-  if (spawnSync('bwrap', LEAST, { cwd: '/', stdio: 'ignore', ...as }).status === 0) return null;
+  // Root mounts by itself and needs more than bubblewrap does, so only doctor can tell.
+  if (uid !== 0 && spawnSync('bwrap', LEAST, { cwd: '/', stdio: 'ignore', ...as }).status === 0) return null;
   const home = mkdtempSync(join(tmpdir(), 'ags-probe-'));
   try {
-    if (process.getuid() === 0) chownSync(home, uid, uid);
+    if (uid !== process.getuid()) chownSync(home, uid, uid);
     const env = { HOME: home, PATH: process.env.PATH };
     const doctor = [join(root, 'bin/ags.cjs'), 'doctor', '--json'];
-    return sentence(spawnSync(process.execPath, doctor, { cwd: home, env, encoding: 'utf8', ...as }).stdout);
+    const { status, stdout } = spawnSync(process.execPath, doctor, { cwd: home, env, encoding: 'utf8', ...as });
+    return status === 0 ? null : sentence(stdout);
+  } catch (error) {
+    if (error.code !== 'EINVAL') throw error;
+    return `No sandbox can be started here: the container around this has no other users; run it outside; ${INSTEAD}.`;
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

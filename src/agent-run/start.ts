@@ -44,6 +44,10 @@ export function startTasks(context: HostContext, request: StartRequest): Promise
 }
 
 async function start(context: HostContext, request: StartRequest): Promise<StoredTask[]> {
+  if (request.goals.some(({ text }) => text.trim() === ''))
+    throw new AgsError('usage.invalid', 'The goal is empty.', {
+      hint: 'Say what the agent should do: ags start "Make the date tests pass in any time zone"',
+    });
   const plan = await planRun(context, request.flags, { live: false });
   const { repository } = plan.project;
   if (repository === null || repository.headCommit === null)

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { splitGoals } from '../../src/cli/verbs/start.ts';
+import { readGoalsFile } from '../../src/cli/goals-file.ts';
 import { readEvents } from '../../src/store/events.ts';
 import { ONE, USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
@@ -336,12 +336,31 @@ test('invalid arguments are reported before anything is created', async () => {
   expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: A task or branch named taken already exists.']);
 });
 
-test('goals are lines, or list items with their indented text', () => {
-  expect(splitGoals('one\n\n# heading\ntwo\n')).toEqual(['one', 'two']);
-  expect(splitGoals('# T\ntext before\n- one\n  more of one\n- [x] two\n\nnot this\n3. three\n')).toEqual([
-    'one\nmore of one',
-    'two',
-    'three',
-  ]);
-  expect(splitGoals('')).toEqual([]);
+test('goals are lines, or list items with their indented text; done items are left out', () => {
+  expect(readGoalsFile('one\n\n# heading\ntwo\n')).toEqual({ goals: ['one', 'two'], leftOut: [] });
+  const list = '# T\ntext before\n- one\n  more of one\n- [x] two\n  more of two\n\nnot this\n- [ ] three\n3. four\n';
+  expect(readGoalsFile(list)).toEqual({
+    goals: ['one\nmore of one', 'three', 'four'],
+    leftOut: [
+      { line: 2, text: 'text before', why: 'not a list item' },
+      { line: 5, text: 'two', why: 'done' },
+      { line: 8, text: 'not this', why: 'not a list item' },
+    ],
+  });
+  expect(readGoalsFile('')).toEqual({ goals: [], leftOut: [] });
+});
+
+test('an empty goal is refused, and a dry run starts nothing', async () => {
+  using machine = createAgentMachine('user');
+  expect(await machine.ags(['start', ' ', '-a', 'demo'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('The goal is empty.') as string,
+  });
+  machine.write('../goals.md', '- [x] done already\n- one\n- two\n');
+  expect(await machine.ags(['start', '--file', '../goals.md', '-a', 'demo', '--dry-run'])).toMatchObject({
+    code: 0,
+    stdout: 'one\ntwo\n',
+    stderr: 'ags: line 1 left out (done): done already\nags: 2 goals; nothing was started.\n',
+  });
+  expect(machine.tasks()).toEqual([]);
 });

@@ -1,7 +1,10 @@
 // cli/verbs/start.ts: `ags start [name] "<goal>"`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { parseDuration } from '../../lib/units.ts';
+import { visible } from '../../lib/sanitize.ts';
+import { readGoalsFile } from '../goals-file.ts';
 import { readGiven } from '../read-given.ts';
+import { count, cut } from '../terminal/format.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Arguments, Context, Option, Verb } from '../verb.ts';
 
@@ -23,6 +26,7 @@ const OPTIONS = {
     value: 'file',
     about: 'read goals from a file ("-": standard input), one per line or list item',
   },
+  'dry-run': { type: 'boolean', about: 'only print the goals that would be started' },
   detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
   interactive: { type: 'boolean', short: 'i', about: 'give the agent a terminal; connect to it with "ags attach"' },
   base: {
@@ -56,7 +60,12 @@ const verb: Verb = {
   async run(args, ctx) {
     const { startTasks } = await import('../../agent-run/start.ts');
     const { followTask } = await import('../terminal/follow-task.ts');
-    const goals = readGoals(args);
+    const goals = readGoals(args, ctx);
+    if (args.values['dry-run'] === true) {
+      for (const { text } of goals) ctx.stdout.write(`${cut(visible(text.split('\n')[0] ?? ''), 100)}\n`);
+      ctx.stderr.write(`ags: ${count(goals.length, 'goal')}; nothing was started.\n`);
+      return EXIT.done;
+    }
     const made = await startTasks(inProject(args, ctx), {
       goals,
       agents: list(args, 'agent').flatMap(splitAgents),
@@ -93,12 +102,14 @@ const verb: Verb = {
 export default verb;
 
 /** One positional is the goal, two are a name and the goal. */
-function readGoals(args: Arguments): { name: string | null; text: string }[] {
+function readGoals(args: Arguments, ctx: Context): { name: string | null; text: string }[] {
   const file = string(args, 'file');
   const [one, two, ...more] = args.positionals;
   if (file !== null) {
     if (one !== undefined) throw new AgsError('usage.invalid', 'Give either a goal or --file, not both.');
-    const goals = splitGoals(readGiven('--file', file).toString('utf8'));
+    const { goals, leftOut } = readGoalsFile(readGiven('--file', file).toString('utf8'));
+    for (const { line, text, why } of leftOut)
+      ctx.stderr.write(`ags: line ${line} left out (${why}): ${cut(visible(text), 60)}\n`);
     if (goals.length === 0) throw new AgsError('usage.invalid', `There is no goal in ${file}.`);
     return goals.map((text) => ({ name: null, text }));
   }
@@ -121,26 +132,6 @@ function readGoals(args: Arguments): { name: string | null; text: string }[] {
     );
   return [{ name: one, text: two }];
 }
-
-/** Lines, or list items with their indented lines. Headings and empty lines separate goals. */
-export function splitGoals(text: string): string[] {
-  const lines = text.split(/\r?\n/);
-  const hasItems = lines.some((line) => ITEM.test(line));
-  if (!hasItems) return lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
-  const goals: string[] = [];
-  let open = false;
-  for (const line of lines) {
-    const item = ITEM.exec(line);
-    if (item !== null) {
-      goals.push(item[1] ?? '');
-      open = true;
-    } else if (open && /^\s+\S/.test(line)) goals[goals.length - 1] += `\n${line.trim()}`;
-    else if (line.trim() !== '') open = false;
-  }
-  return goals.map((goal) => goal.trim()).filter((goal) => goal !== '');
-}
-
-const ITEM = /^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)\s*$/;
 
 /** "claude,codex" names two agents; a command line may contain commas. */
 function splitAgents(text: string): string[] {

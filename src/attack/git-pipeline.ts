@@ -89,7 +89,7 @@ export async function lookAndMerge(
   writeFileSync(join(project, PROGRESS), FILES[PROGRESS] ?? '');
   const merged = await run(['merge', name, '--json']);
   const told = merged.stdout.toString('utf8');
-  // A merge with nothing left to merge tells so, and exits with 1.
+  // A merge that leaves everything out tells so, and exits with 1.
   if (told === '') throw failed('merge', merged);
   const { files, risky } = JSON.parse(told) as { files: string[]; risky: string[] };
   return { ...after, ran: readdirSync(ran), changed, merged: files, left: risky, files: filesOf(project) };

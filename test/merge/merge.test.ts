@@ -66,6 +66,8 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
     clean(machine);
     expect(stateOf(task)).toBe('ready');
+    const none = await machine.ags(['merge', task.id]);
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('Nothing was merged.')]);
     const named = await machine.ags(['merge', task.id, '--risky', 'package.json', '-m', 'The rest']);
     expect(named.code, named.stderr).toBe(0);
     expect(machine.git('show', '--name-only', '--format=%s')).toBe('The rest\n\npackage.json\n');

@@ -68,7 +68,7 @@ const verb: Verb = {
         `${JSON.stringify({ task: name, ref: plan.ref, from: plan.from, to: plan.to, merged: !dry && plan.to !== null, whole: plan.whole, files: plan.take.map((change) => change.path), risky: plan.risky.map((change) => change.path) })}\n`,
       );
     else await tell(plan, name, dry, ctx);
-    return plan.to === null ? EXIT.failed : EXIT.done;
+    return leavesAllOut(plan) ? EXIT.failed : EXIT.done;
   },
 };
 export default verb;
@@ -127,17 +127,18 @@ async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: C
 
 const SHOWN = 40;
 
+/** All that is left to merge can run code and was not named. A branch that has all changes already is what the user wanted. */
+function leavesAllOut({ to, risky }: MergePlan): boolean {
+  return to === null && risky.length > 0;
+}
+
 async function tell(plan: MergePlan, name: string, dry: boolean, ctx: Context): Promise<void> {
   const { count, shellQuote } = await import('../terminal/format.ts');
   const { visible } = await import('../../lib/sanitize.ts');
   const branch = visible(plan.ref.replace('refs/heads/', ''));
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
   if (plan.to === null)
-    say(
-      plan.take.length === 0 && plan.risky.length > 0
-        ? `Nothing was merged.`
-        : `${branch} has these changes of ${name} already.`,
-    );
+    say(leavesAllOut(plan) ? `Nothing was merged.` : `${branch} has these changes of ${name} already.`);
   else if (dry) say(`This can be merged; nothing was changed.`);
   else
     say(

@@ -72,7 +72,7 @@ async function reasonToWait({ context, id, parallel, maxLoad }: QueueInput): Pro
 
 export type QueuedRun = Pick<RunFile, 'state' | 'needs' | 'startedAtMs'> & { readonly id: string };
 
-/** What the machine lacks for any run, and what it lacks for one more beside others; null: nothing. */
+/** Why the machine cannot start any run, and why it cannot start one more beside others; null: it can. */
 export interface Shortage {
   always(): string | null;
   beside(): string | null;

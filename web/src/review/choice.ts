@@ -15,7 +15,7 @@ export function firstChoice(files: readonly ApiFile[]): Choice {
   return new Map(files.filter((file) => !canRun(file)).map(({ n }) => [n, 'all']));
 }
 
-/** What the user chose otherwise than by default, by path. It holds only for exactly this content of the file. */
+/** The user's choices that differ from the default, by path. Each holds only for exactly this content of the file. */
 export type KeptChoice = Readonly<
   Record<string, { readonly print: string; readonly taken: 'all' | 'none' | readonly number[] }>
 >;

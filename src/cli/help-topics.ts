@@ -58,6 +58,7 @@ function environment(paint: Paint): string {
         ['XDG_STATE_HOME', 'tasks, sign-ins and approvals are in ags/ below it (~/.local/state)'],
         ['XDG_DATA_HOME', 'agents that ags installed are in ags/ below it (~/.local/share)'],
         ['XDG_CACHE_HOME', 'caches are in ags/ below it (~/.cache)'],
+        ['AGS_ALLOW', 'hosts to allow, as with --allow: AGS_ALLOW="example.com,*.example.org:8443"'],
         ['NO_COLOR', 'no colours, whatever its value'],
         ['FORCE_COLOR', 'colours even if the output is not a terminal'],
         ['SHELL', 'the shell that "ags shell" starts'],

@@ -156,6 +156,8 @@ export interface ConfigInput {
   readonly stateDir: string;
   readonly cacheDir: string;
   readonly flags: ConfigFlags;
+  /** The variable AGS_ALLOW of the user's environment. */
+  readonly allowVariable?: string | undefined;
   /** The whole for a share such as "50%". */
   readonly memoryTotalBytes: number;
 }

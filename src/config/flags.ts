@@ -1,4 +1,4 @@
-// config/flags.ts: checks the flags of one command and makes them the last layer.
+// config/flags.ts: checks the flags of one command, and the variable AGS_ALLOW, and makes them the last layers.
 import type { ConfigFile } from '../protocol/config/config.ts';
 import { NETWORK_MODES } from '../protocol/network.ts';
 import {
@@ -91,6 +91,26 @@ export function flagLayer(flags: ConfigFlags): Layer {
     },
   };
 }
+
+/** Hosts of AGS_ALLOW, separated by commas or spaces; no layer, if it is not set. */
+export function environmentLayers(variable: string | undefined): Layer[] {
+  const allow = (variable ?? '').split(/[,\s]+/).filter((word) => word !== '');
+  if (allow.length === 0) return [];
+  const at = Object.fromEntries(allow.map((_, i) => [`network.allow[${i}]`, ALLOW_VARIABLE]));
+  const layer: Layer = { kind: 'flags', at, values: { network: { allow } } };
+  // A method would be separated from its host, and count as a host of its own.
+  for (const [i, word] of allow.entries())
+    if (/^[A-Z]+$/.test(word) || word.replace(/^https?:\/\//, '').includes('/'))
+      throw wrongValue(
+        layer,
+        `network.allow[${i}]`,
+        `${quote(word)}: only hosts can be listed here, without methods and paths`,
+        'For example: AGS_ALLOW="example.com,*.example.org:8443". Rules with methods and paths: --allow, or network.allow in ags.yaml',
+      );
+  return [layer];
+}
+
+const ALLOW_VARIABLE = 'AGS_ALLOW';
 
 function refuse(flag: string, found: string, words: string): never {
   throw wrongValue({ kind: 'flags', values: {}, at: { flag } }, 'flag', `expected ${words}, found ${quote(found)}`);

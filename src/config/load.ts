@@ -1,12 +1,12 @@
 // config/load.ts: loads the effective configuration for one command.
-// Layers, later ones win: built-in, the user's config.yaml, the project's ags.yaml, flags.
+// Layers, later ones win: built-in, the user's config.yaml, the project's ags.yaml, AGS_ALLOW, flags.
 // Invariants: a project's file gets no right that the user has not approved. This file imports neither zod nor yaml, even
 // indirectly: they load more slowly than a sandbox starts, and only files that are not in the cache need them.
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { ConfigInput, EffectiveConfig } from './effective.ts';
-import { flagLayer } from './flags.ts';
+import { environmentLayers, flagLayer } from './flags.ts';
 import type { Layer } from './file/layer.ts';
 import { mergeLayers } from './merge.ts';
 import { forbiddenPlace } from './places.ts';
@@ -14,13 +14,13 @@ import { readLayerFiles } from './file/read.ts';
 import { chooseServices } from './services.ts';
 
 export async function loadConfig(input: ConfigInput): Promise<EffectiveConfig> {
-  const flags = flagLayer(input.flags);
+  const own = [...environmentLayers(input.allowVariable), flagLayer(input.flags)];
   const { layers, files, asks, bytes } = await readProject(input);
   if (asks.length > 0) {
     const { requireTrust } = await import('./trust.ts');
     requireTrust({ stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks });
   }
-  const config = mergeLayers([...layers, flags], input, files);
+  const config = mergeLayers([...layers, ...own], input, files);
   refuseLinks(config, input);
   return { ...config, services: chooseServices(config.services, input.flags.services) };
 }

@@ -10,6 +10,7 @@ import type { NetworkRule } from '../protocol/network.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import type { ConfigInput, EffectiveConfig } from '../config/effective.ts';
 import { readProject } from '../config/load.ts';
+import { environmentLayers } from '../config/flags.ts';
 import { mergeLayers } from '../config/merge.ts';
 import { readLayerFiles, type LayerFile } from '../config/file/read.ts';
 import { findProject } from '../run/project.ts';
@@ -38,7 +39,7 @@ export async function projectConfig(context: HostContext): Promise<{ input: Conf
   });
   const input: ConfigInput = configInput(context, root);
   const { layers, files } = await readProject(input);
-  return { input, config: mergeLayers(layers, input, files) };
+  return { input, config: mergeLayers([...layers, ...environmentLayers(input.allowVariable)], input, files) };
 }
 
 /** All rules have the same action. */

@@ -36,6 +36,7 @@ export function configInput(context: HostContext, projectDir: string, flags: Con
     stateDir: context.stateDir,
     cacheDir: context.cacheDir,
     flags,
+    allowVariable: context.env['AGS_ALLOW'],
     memoryTotalBytes: context.memoryBytes,
   };
 }

@@ -23,16 +23,14 @@ async function run(
   values: Record<string, boolean> = {},
   positionals: string[] = [],
   answer?: string,
+  env: Record<string, string> = {},
 ): Promise<{ exit: number; out: string; err: string }> {
   const [out, err] = [capture(), capture()];
   const { projectDir, home, stateDir, cacheDir, userConfigFile } = at.input;
+  const host = { cwd: projectDir, home, env, stateDir, cacheDir, configFile: userConfigFile, memoryBytes: 8 * GiB };
   const ctx = {
-    cwd: projectDir,
-    home,
-    env: {},
-    stateDir,
-    cacheDir,
-    configFile: userConfigFile,
+    ...host,
+    host,
     stdin: { isTTY: answer !== undefined },
     stdout: out.stream,
     stderr: err.stream,
@@ -132,6 +130,11 @@ describe('commands', () => {
     expect(JSON.parse((await run(configVerb, { json: true }, ['user'])).out)).toEqual([
       { key: 'user', value: '1001', origin: 'built-in' },
     ]);
+  });
+
+  test('ags config shows AGS_ALLOW as the origin of its hosts', async () => {
+    const { out } = await run(configVerb, {}, ['network.allow'], undefined, { AGS_ALLOW: 'a.example' });
+    expect(out).toBe('network.allow  a.example  AGS_ALLOW\n');
   });
 
   test('ags config reports unknown keys', async () => {

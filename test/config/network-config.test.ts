@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expandRules, PRESETS } from '../../src/config/network/presets.ts';
-import { parseRule } from '../../src/protocol/network-rule.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { formatRule, parseRule } from '../../src/protocol/network-rule.ts';
 import { createFixture, GiB, type Fixture } from './config-fixture.ts';
 
 let at: Fixture;
@@ -371,5 +372,44 @@ describe('built-in lists', () => {
     const open =
       /\bgist\b|paste|transfer|webhook|ngrok|sentry|telemetry|analytics|segment|statsig|datadog|mixpanel|events?\./;
     expect(Object.values(PRESETS).flatMap(({ rules }) => rules.filter((rule) => open.test(rule)))).toEqual([]);
+  });
+});
+
+describe('AGS_ALLOW', () => {
+  const withVariable = async (allowVariable: string): Promise<unknown> =>
+    (await loadConfig({ ...at.input, allowVariable })).network.rules.map(
+      (rule) => `${formatRule(rule)} ${rule.origin}`,
+    );
+
+  test('allows hosts, and names itself as their origin', async () => {
+    expect(await withVariable('a.example, *.b.example:8443\nhttp://c.example,')).toEqual([
+      'a.example AGS_ALLOW',
+      '*.b.example:8443 AGS_ALLOW',
+      'c.example:80 AGS_ALLOW',
+    ]);
+    expect(await withVariable(' , ')).toEqual([]);
+  });
+
+  test('refuses what is no host, and methods and paths', async () => {
+    for (const wrong of [
+      'a.example,*.com',
+      'GET a.example',
+      'GET,HEAD a.example/v1',
+      'http://a.example/v1',
+      'a_b/..',
+      'x:99999',
+    ])
+      await expect(withVariable(wrong), wrong).rejects.toMatchObject({
+        code: 'usage.invalid',
+        message: expect.stringMatching(/^AGS_ALLOW: "/) as string,
+        hint: expect.any(String) as string,
+      });
+  });
+
+  test('needs no approval, and gives a project nothing that it asks for', async () => {
+    at.project('network:\n  allow: [a.example]\n');
+    await expect(withVariable('a.example')).rejects.toMatchObject({ code: 'config.untrusted' });
+    at.project('network:\n  deny: [a.example]\n');
+    expect(await withVariable('a.example')).toEqual(['a.example AGS_ALLOW', 'a.example ags.yaml:2']);
   });
 });

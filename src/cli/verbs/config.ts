@@ -1,6 +1,5 @@
 // cli/verbs/config.ts: `ags config`: the effective configuration, each value with its origin.
 import { existsSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { imageText } from '../../config/asks.ts';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
@@ -17,6 +16,7 @@ import { HOOK_POINTS } from '../../protocol/hook.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
+import { configInput as hostConfigInput } from '../../run/host-context.ts';
 import { findProject } from '../../run/project.ts';
 import type { Context, Verb } from '../verb.ts';
 
@@ -24,7 +24,7 @@ const verb: Verb = {
   summary: 'show the effective configuration and the origin of each value',
   usage: 'config [path | <key>] [--all] [--json]',
   about:
-    'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, flags. "ags config path" prints the file names.',
+    'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, AGS_ALLOW, flags. "ags config path" prints the file names.',
   examples: ['ags config', 'ags config limits', 'ags config hide --all', 'ags config path'],
   options: {
     all: { type: 'boolean', about: 'Also list every entry of the built-in lists' },
@@ -57,15 +57,7 @@ export async function configInput(ctx: Context): Promise<ConfigInput> {
     cacheDir: ctx.cacheDir,
     configHome: ctx.env['XDG_CONFIG_HOME'],
   });
-  return {
-    home: ctx.home,
-    userConfigFile: ctx.configFile,
-    projectDir: root,
-    stateDir: ctx.stateDir,
-    cacheDir: ctx.cacheDir,
-    flags: {},
-    memoryTotalBytes: totalmem(),
-  };
+  return hostConfigInput(ctx.host, root);
 }
 
 interface Row {

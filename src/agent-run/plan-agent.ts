@@ -3,18 +3,16 @@ import type { Agent } from '../agents/agent.ts';
 import { agentNamed, AGENTS } from '../agents/agents.ts';
 import { commandAgent } from '../agents/command.ts';
 import { AgsError } from '../protocol/errors.ts';
-import { parseRule } from '../protocol/network-rule.ts';
-import type { NetworkRule, SecretRule } from '../protocol/network.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
+import type { ConfigFlags } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
+import { withAgent } from '../agent-setup/agent-network.ts';
 import { findProgram } from '../agent-setup/programs.ts';
 import type { AgentProgram } from '../agent-setup/agent-program.ts';
 import type { BringOutDetails } from '../results/bring-out.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
 import { prepareLayers } from '../setup/layers.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import { ENDPOINT_PORT } from '../run/network/plan-network.ts';
 import { planRun } from '../run/plan-run.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 import type { HostContext } from '../run/host-context.ts';
@@ -84,37 +82,8 @@ export function layersFor(
   return prepareLayers(context, plan, { ...wish, commit, task: task.task.id });
 }
 
-/** URL of the gateway's endpoint for the model, inside; null: the agent connects to the model's host itself. */
-export function endpointOf(signIn: FoundSignIn | null): string | null {
-  return signIn === null || signIn.secret.endpoint === null
-    ? null
-    : `http://127.0.0.1:${ENDPOINT_PORT}/${signIn.secret.name}`;
-}
-
 function flagsOf(goal: Goal): ConfigFlags {
   const flags = goal.flags as ConfigFlags;
   if (goal.maxSeconds === null) return flags;
   return { ...flags, limits: { ...flags.limits, time: `${goal.maxSeconds}s` } };
-}
-
-/** The user's configuration wins: a configured secret for the same variable replaces the agent's. */
-function withAgent(config: EffectiveConfig, agent: Agent, secret: SecretRule | null): EffectiveConfig {
-  const origin = `agent ${agent.name}`;
-  const wanted = [
-    ...agent.hosts,
-    ...(secret === null ? [] : [secret.port === 443 ? secret.host : `${secret.host}:${secret.port}`]),
-  ];
-  const rules = wanted.map((text): NetworkRule => {
-    const rule = parseRule(text);
-    if ('problem' in rule) throw new Error(`a rule of ${agent.name} is wrong: ${text}: ${rule.problem}`);
-    return { ...rule, action: 'allow', origin };
-  });
-  const variables = (rule: SecretRule): string[] => [rule.env, rule.endpoint].filter((name) => name !== null);
-  const taken = new Set(config.secrets.flatMap(variables));
-  const own = secret === null || variables(secret).some((name) => taken.has(name)) ? [] : [secret];
-  return {
-    ...config,
-    network: { ...config.network, rules: [...config.network.rules, ...rules] },
-    secrets: [...config.secrets, ...own],
-  };
 }

@@ -1,13 +1,14 @@
 // cli/parse.ts: parses the arguments of one command strictly. It uses Node's own parser, because start-up must not load a library.
 import { parseArgs } from 'node:util';
 import { AgsError } from '../protocol/errors.ts';
+import { visible } from '../lib/sanitize.ts';
 import type { Arguments, Verb } from './verb.ts';
 
 export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Arguments | 'help' {
   const { own, command } = split(verb, argv);
   if (own.includes('--help') || own.includes('-h')) return 'help';
   // Skipping the parser saves loading that part of Node.
-  if (own.length === 0) return { values: {}, positionals: command };
+  if (own.length === 0) return counted(name, verb, { values: {}, positionals: command });
   const options = Object.fromEntries(
     Object.entries(verb.options).map(([key, o]) => [
       key,
@@ -18,13 +19,37 @@ export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Ar
       },
     ]),
   );
+  let parsed: Arguments;
   try {
     const { values, positionals } = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
-    return { values: values as Arguments['values'], positionals: [...positionals, ...command] };
+    parsed = { values: values as Arguments['values'], positionals: [...positionals, ...command] };
   } catch (error) {
     const message = error instanceof Error ? error.message.split('. To specify')[0] : String(error);
     throw new AgsError('usage.invalid', `${message}`, { hint: `See: ags ${name} --help`, cause: error });
   }
+  return counted(name, verb, parsed);
+}
+
+function counted(name: string, verb: Verb, args: Arguments): Arguments {
+  refuseSurplus(name, args.positionals, verb);
+  return args;
+}
+
+/** An argument that would be ignored is an error: the user meant something by it. */
+export function refuseSurplus(
+  name: string,
+  given: readonly string[],
+  { takes, instead, usage }: Pick<Verb, 'takes' | 'instead' | 'usage'>,
+): void {
+  if (takes === 'any' || given.length <= takes) return;
+  const most = takes === 0 ? 'no arguments' : takes === 1 ? 'one argument' : `${takes} arguments`;
+  throw new AgsError(
+    'usage.invalid',
+    `ags ${name} takes ${most}; not used: ${given.slice(takes).map(visible).join(' ')}`,
+    {
+      hint: instead ?? `Usage: ags ${usage}`,
+    },
+  );
 }
 
 /** The sandboxed command starts at the first word that is not an option of ags, and stays untouched. */

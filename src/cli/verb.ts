@@ -19,6 +19,10 @@ export interface Verb {
   readonly summary: string;
   /** Without the leading "ags". */
   readonly usage: string;
+  /** The most positionals it takes; the parser refuses more. any: the command counts them itself. */
+  readonly takes: number | 'any';
+  /** What to type in place of a surplus positional; otherwise the error shows the usage. */
+  readonly instead?: string;
   readonly examples: readonly string[];
   readonly options: Readonly<Record<string, Option>>;
   /** A short paragraph for newcomers, shown after the usage. */

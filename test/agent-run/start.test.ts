@@ -314,7 +314,10 @@ test('invalid arguments are reported before anything is created', async () => {
     2,
     'ags: "Not A Name" is not a valid name: use up to 40 lowercase letters, digits and hyphens.',
   ]);
-  expect(await said('fix', 'the', 'tests', '-a', 'demo')).toEqual([2, 'ags: Put the goal in quotes.']);
+  expect(await said('fix', 'the', 'tests', '-a', 'demo')).toEqual([
+    2,
+    'ags: ags start takes 2 arguments; not used: tests',
+  ]);
   expect(await said('x', '-a', 'demo', '--base', 'nowhere')).toEqual([
     2,
     'ags: There is no commit "nowhere" in this repository.',

@@ -81,6 +81,21 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
     ]);
   });
 
+  test('refuses every argument that it would ignore, with a hint', async () => {
+    const words = Array.from({ length: 9 }, (_, i) => `surplus-${i}`);
+    const refused = (given: readonly string[]): unknown => {
+      const args = parseVerb(name, verb, given);
+      return args === 'help' || verb.run(args, NOWHERE);
+    };
+    const usage = { code: 'usage.invalid', hint: expect.any(String) as unknown };
+    if (verb.takes !== 'any')
+      await expect(async () => refused(words.slice(0, Number(verb.takes) + 1))).rejects.toMatchObject(usage);
+    // Commands with words of their own count what follows each of them.
+    for (const [word, takes] of Object.entries(WORDS_TAKE[name] ?? {}))
+      await expect(async () => refused([word, ...words.slice(0, takes + 1)]), word).rejects.toMatchObject(usage);
+    if (verb.takes === 'any') expect([...TAKE_ALL, ...Object.keys(WORDS_TAKE)]).toContain(name);
+  });
+
   test('has examples that its parser accepts', () => {
     expect(verb.examples.length).toBeGreaterThanOrEqual(1);
     for (const example of verb.examples) {
@@ -91,6 +106,37 @@ describe.each(verbs)('ags %s', (name, entry, verb) => {
     }
   });
 });
+
+/** Commands that use every argument: tasks, paths, rules, or the words of a command. */
+const TAKE_ALL = [
+  'allow',
+  'apply',
+  'check',
+  'continue',
+  'deny',
+  'diff',
+  'exec',
+  'logs',
+  'merge',
+  'plan',
+  'restart',
+  'rm',
+  'shell',
+  'show',
+  'stop',
+];
+
+/** How many arguments follow each word of a command that has words. */
+const WORDS_TAKE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  agents: { list: 0 },
+  auth: { claude: 0, remove: 1 },
+  image: { list: 0 },
+  net: { rules: 1, log: 1, asks: 1, lock: 1 },
+  services: { list: 1, 'some-task': 0, logs: 2, open: 2 },
+};
+
+/** A command that looks at anything here before it counts its arguments fails in another way. */
+const NOWHERE = { env: {}, host: { env: {}, home: '/nonexistent' } } as unknown as Context;
 
 /** The words of our command in an example; null if the example runs it through another program. */
 function wordsOf(example: string): string[] | null {

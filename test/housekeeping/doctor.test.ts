@@ -414,7 +414,8 @@ test('doctor takes no arguments', async () => {
   expect({ code, stdout, stderr }).toEqual({
     code: 2,
     stdout: '',
-    stderr: 'ags: ags doctor takes no arguments.\n     See: ags doctor --help\n',
+    stderr:
+      'ags: ags doctor takes no arguments; not used: now\n     Usage: ags doctor [--attack [--backend <name>]] [--json]\n',
   });
   expect(existsSync(machine.stateDir)).toBe(false);
 });

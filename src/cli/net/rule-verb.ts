@@ -18,6 +18,7 @@ export function ruleVerb(action: NetworkRule['action'], words: Pick<Verb, 'summa
   return {
     ...words,
     usage: `${action} <rule>... [--run <name> | --project | --always] [--json]`,
+    takes: 'any',
     options: RULE_OPTIONS,
     async run(args, ctx) {
       if (args.positionals.length === 0)

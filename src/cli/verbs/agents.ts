@@ -12,11 +12,13 @@ import { agentNamed } from '../agent-name.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { table } from '../terminal/format.ts';
 import { signInWords } from '../terminal/sign-in-words.ts';
+import { refuseSurplus } from '../parse.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'list the agents; install, update and remove them',
   usage: 'agents {list|install|remove|update} [name...] [options]',
+  takes: 'any',
   about:
     'ags finds agents on your PATH. "install" fetches the version that ags was tested with from your npm registry, inside a sandbox that reaches nothing else; package scripts do not run. Sandboxes see installed agents read-only.',
   examples: [
@@ -36,6 +38,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', '--version is for "ags agents install".');
     switch (word) {
       case 'list':
+        refuseSurplus('agents list', names, { ...verb, takes: 0 });
         return list(args, ctx);
       case 'install':
         return install(some(names, word), args, ctx);

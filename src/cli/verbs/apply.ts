@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'write the changes of a task into your files, uncommitted',
   usage: 'apply [task] [paths...]',
+  takes: 'any',
   about:
     'Changes your working tree as if you had edited the files; nothing is committed. If you edited a file too, both edits are merged; if any file conflicts, nothing is written.\nFiles that can run code on this machine or in CI are left out unless you name them.',
   examples: ['ags apply', 'ags apply fix-login-4kd2 src/', 'ags apply @ --risky package.json'],

@@ -5,6 +5,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'connect to the terminal of an agent (ags start -i)',
   usage: 'attach [task]',
+  takes: 1,
   about: 'Ctrl-] detaches; the agent keeps running.',
   examples: ['ags attach', 'ags attach login'],
   options: {},

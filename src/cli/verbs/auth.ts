@@ -23,6 +23,7 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'sign an agent in, once for all tasks',
   usage: `auth {${[...AGENTS.filter(({ signIns }) => signIns.length > 0).map(({ name }) => name), 'status', 'remove'].join('|')}} [agent] [options]`,
+  takes: 'any',
   about:
     "Keys stay outside: a sandbox has a placeholder, and the gateway puts the key into requests to its one host. ags asks for the key without showing it; a key is never an argument. With --login, the agent's own log-in runs in a sandbox and ags keeps only its tokens, which it renews outside for all tasks.",
   examples: [

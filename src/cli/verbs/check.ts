@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'run the checks on the result of a merge before merging',
   usage: 'check [task] [paths...]',
+  takes: 'any',
   about:
     'Makes the merge that `ags merge` would make with the same arguments, and runs each command of `checks:` on exactly that tree in a fresh sandbox: with the network rules of the project, without its secrets, and with only the chosen files of the agent. Your files and branches do not change. The exit status is 6 if a check fails, 7 if there are conflicts.',
   examples: [

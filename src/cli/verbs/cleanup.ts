@@ -13,6 +13,8 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'remove leftovers of killed or finished sandboxes',
   usage: 'cleanup [--project <directory>] [--older-than <time>] [--all] [options]',
+  takes: 0,
+  instead: 'To remove one task: ags rm <task>',
   about:
     'Covers all projects. Ends processes whose ags was killed. Removes their tasks if they have no changes, finished tasks, and files of interrupted commands. Keeps and lists tasks with unreviewed changes and goals that were interrupted or never began. Never touches running sandboxes.',
   examples: ['ags cleanup', 'ags cleanup --dry-run', 'ags cleanup --project .', 'ags cleanup --all --older-than 7d'],
@@ -25,11 +27,7 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'print one JSON document; asks nothing' },
   },
   async run(args, ctx) {
-    const { values, positionals } = args;
-    if (positionals.length > 0)
-      throw new AgsError('usage.invalid', 'ags cleanup takes no arguments.', {
-        hint: 'To remove one task: ags rm <task>',
-      });
+    const { values } = args;
     const project = await projectOf(args, ctx);
     const cleanup = await planCleanup(ctx.host, {
       all: values['all'] === true,

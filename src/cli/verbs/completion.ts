@@ -7,6 +7,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'print a completion script for your shell',
   usage: 'completion {bash|zsh|fish}',
+  takes: 1,
   about:
     'To install it permanently, write it where your shell looks for it, as below. For zsh, put "fpath+=~/.zfunc" before "compinit" in ~/.zshrc.',
   examples: ['source <(ags completion bash)', ...Object.values(SHELLS).map(({ install }) => install)],

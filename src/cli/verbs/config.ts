@@ -23,6 +23,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'show the effective configuration and the origin of each value',
   usage: 'config [path | <key>] [--all] [--json]',
+  takes: 1,
   about:
     'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, AGS_ALLOW, flags. "ags config path" prints the file names.',
   examples: ['ags config', 'ags config limits', 'ags config hide --all', 'ags config path'],
@@ -32,10 +33,6 @@ const verb: Verb = {
   },
   async run({ values, positionals }, ctx) {
     const [key] = positionals;
-    if (positionals.length > 1)
-      throw new AgsError('usage.invalid', 'ags config takes one key at most.', {
-        hint: 'For example: ags config limits',
-      });
     const input = await configInput(ctx);
     if (key === 'path') return showPaths(input, values['json'] === true, ctx);
     const config = await loadConfig(input);

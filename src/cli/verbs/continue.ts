@@ -6,6 +6,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'resume agents that stopped, failed or were killed',
   usage: 'continue [task...] | --all',
+  takes: 'any',
   about:
     'The agent resumes the same conversation and the same files. A task that never began starts with its goal. To add a message: ags send.',
   examples: ['ags continue', 'ags continue fix-date-tests', 'ags continue --all'],

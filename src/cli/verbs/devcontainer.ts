@@ -5,6 +5,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'write a .devcontainer for editors, with the rules of a sandbox',
   usage: 'devcontainer init [--service <name,...>] [--docker] [--force]',
+  takes: 1,
   about:
     'Visual Studio Code, JetBrains and @devcontainers/cli open the project in a container without root, capabilities or network. The gateway lets through the hosts in .devcontainer/allow-list.txt, which ags generates from the rules of this project. The container uses your own directory, not a copy: for work that you want to review first, use a task.',
   examples: [

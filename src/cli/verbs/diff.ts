@@ -7,6 +7,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'show what a sandbox changed',
   usage: 'diff [task] [paths...]',
+  takes: 'any',
   about:
     'For a command, compares the files of the sandbox with your current files; for an agent, with the commit it started from. Changes nothing.',
   examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],

@@ -7,6 +7,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'check what works on this machine and what does not',
   usage: 'doctor [--attack [--backend <name>]] [--json]',
+  takes: 0,
   about:
     'Starts a small sandbox and verifies from inside that every protection is in force. Changes nothing.\nEach problem comes with the command that fixes it. Exits with 0 if "ags exec" works here, else with 9.\nWith --attack, ags runs its table of real attacks inside sandboxes like those of your tasks, with canary files that reveal a breach. Exits with 0 if every attempt was stopped or limited as promised, else with 1. See SECURITY.md.',
   examples: ['ags doctor', 'ags doctor --json', 'ags doctor --attack', 'ags doctor --attack --backend docker'],
@@ -15,9 +16,7 @@ const verb: Verb = {
     backend: { type: 'string', value: 'auto|native|docker|podman', about: 'with --attack: how the sandbox is built' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
-  async run({ values, positionals }, ctx) {
-    if (positionals.length > 0)
-      throw new AgsError('usage.invalid', 'ags doctor takes no arguments.', { hint: 'See: ags doctor --help' });
+  async run({ values }, ctx) {
     if (values['attack'] === true) {
       const { attackHere } = await import('../terminal/attack-report.ts');
       return attackHere(values, ctx);

@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'run a command on this repository in a fresh sandbox',
   usage: 'exec [options] -- <command> [arguments...]',
+  takes: 'any',
   about:
     'The command sees the repository at its usual path, copy-on-write: the original is never written. Your home, your other\nprojects and the rest of the machine do not exist inside; the network has only hosts that rules allow (ags help network). Afterwards you review the changes.',
   examples: [

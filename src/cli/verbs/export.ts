@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'write a task into one file for another machine',
   usage: 'export <task> [file] [--thin] [--data] [--force]',
+  takes: 2,
   about:
     'The file has the branch, the events, the network log, the goal and the rules of the task, and no secrets, credentials, variables or hidden files; `ags import` reads it. The default name is <task>.ags in this directory.',
   examples: [

@@ -5,6 +5,8 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'start a new task from the files of another one',
   usage: 'fork <task> "<goal>"',
+  takes: 2,
+  instead: 'Put the goal in quotes: ags fork <task> "<goal>"',
   about:
     'The new task has its own branch, workspace and sandbox, and starts from the files on the branch of the first task. The first task stays as it is, and you can merge both.',
   examples: [
@@ -19,8 +21,8 @@ const verb: Verb = {
     verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
   },
   async run(args, ctx) {
-    const [from, text = '', ...more] = args.positionals;
-    if (from === undefined || text.trim() === '' || more.length > 0)
+    const [from, text = ''] = args.positionals;
+    if (from === undefined || text.trim() === '')
       throw new AgsError('usage.invalid', 'Which task, and what goal?', {
         hint: 'ags fork <task> "<goal>"',
       });

@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, { options: readonly string[]; load(): Pr
 const verb: Verb = {
   summary: 'run the gateway by itself, for containers and clusters',
   usage: 'gateway {serve|listener|engine|check} [options]',
+  takes: 1,
   about:
     'The gateway that every sandbox has, as a program: an HTTP, CONNECT and SOCKS5 proxy that lets through connections that rules allow and logs every decision. serve: runs it. Rules come from a list with one host per line (--rules; "!" denies), from a file with the keys of ags.yaml (--config), or both; without rules, nothing is allowed. A changed file takes effect at once, or not at all if it is invalid; open connections stay. --config can also set addresses, in addition to --socket:\n\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: 127.0.0.1:9180       # /healthz and /metrics\n    log: /var/log/ags/network.jsonl\n    tokenFile: /run/secrets/gateway-token\n\nlistener: in a network that has only loopback, forwards connections to the socket of a gateway. engine: the private Docker daemon of a dev container (ags devcontainer init --docker); its only way out is the listener. check: tests whether they answer.',
   examples: [
@@ -46,13 +47,13 @@ const verb: Verb = {
     },
   },
   async run({ values, positionals }, ctx) {
-    const [first, ...more] = positionals;
+    const [first] = positionals;
     const word = first ?? (values['config'] === undefined ? undefined : 'serve');
     const entry = word !== undefined && Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
-    if (word === undefined || entry === undefined || more.length > 0)
+    if (word === undefined || entry === undefined)
       throw new AgsError(
         'usage.invalid',
-        word === undefined || more.length > 0
+        word === undefined
           ? 'ags gateway takes one word: serve, listener, engine or check.'
           : `ags gateway has no "${visible(word)}".`,
         { hint: 'For example: ags gateway serve --socket /run/ags/gateway.sock --rules allow-list.txt' },
@@ -62,7 +63,7 @@ const verb: Verb = {
       throw new AgsError('usage.invalid', `ags gateway ${word} does not take --${unknown}.`, {
         hint: 'See: ags gateway --help',
       });
-    return (await entry.load())({ values, positionals: more }, ctx);
+    return (await entry.load())({ values, positionals: [] }, ctx);
   },
 };
 export default verb;

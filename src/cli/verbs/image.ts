@@ -13,11 +13,13 @@ import { agentNamed } from '../agent-name.ts';
 import { age, cut, table } from '../terminal/format.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { inProject } from '../run-options.ts';
+import { refuseSurplus } from '../parse.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'build, pull, list and remove images for sandboxes',
   usage: 'image {build|pull|list|rm} [base|project|name...] [options]',
+  takes: 'any',
   about:
     'With "image:" or "dockerfile:" in the configuration, or --image, a sandbox has the programs of an image instead of those of this machine; that needs a container backend. "build" builds the image of the project, or, if it has none, the base image of ags: common tools, Node, and the agents you name. Build steps reach only hosts that rules allow, through the gateway. "pull" lets the engine fetch an image over its own network.',
   examples: [
@@ -43,6 +45,7 @@ const verb: Verb = {
   },
   async run(args, ctx) {
     const [word = 'list', ...names] = args.positionals;
+    if (word === 'list') refuseSurplus('image list', names, { ...verb, takes: 0 });
     if (insideDevContainer(ctx.host)) return imageInside(word, names, ctx);
     const images = await openImages(
       inProject(args, ctx),

@@ -7,6 +7,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'read a task from a file that ags export wrote',
   usage: 'import <file> [--into <directory>] [--trust]',
+  takes: 1,
   about:
     'Imports into the repository of this directory, which must have the base commit of the task, or into another one (--into). ags checks the file as untrusted input. It shows rights that the task had elsewhere, and grants them only if you agree. It starts nothing.',
   examples: [
@@ -21,10 +22,7 @@ const verb: Verb = {
   },
   async run({ values, positionals }, ctx) {
     const [path] = positionals;
-    if (path === undefined || positionals.length > 1)
-      throw new AgsError('usage.invalid', path === undefined ? 'Which file?' : 'One file at a time.', {
-        hint: 'ags import <file>',
-      });
+    if (path === undefined) throw new AgsError('usage.invalid', 'Which file?', { hint: 'ags import <file>' });
     const { openImport } = await import('../../transfer/import.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');

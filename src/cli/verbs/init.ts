@@ -8,17 +8,15 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'write a commented ags.yaml',
   usage: 'init [--force] [--print]',
+  takes: 0,
+  instead: 'Go into the project first, then: ags init',
   about: 'The file explains every key. All keys are commented out, so the new file changes nothing.',
   examples: ['ags init', 'ags init --print', 'ags init --force'],
   options: {
     force: { type: 'boolean', about: 'Replace an existing ags.yaml' },
     print: { type: 'boolean', about: 'Write to standard output instead of a file' },
   },
-  async run({ values, positionals }, ctx) {
-    if (positionals.length > 0)
-      throw new AgsError('usage.invalid', 'ags init takes no arguments.', {
-        hint: 'Go into the project first, then: ags init',
-      });
+  async run({ values }, ctx) {
     const { configTemplate } = await import('../../config/file/template.ts');
     if (values['print'] === true) {
       ctx.stdout.write(configTemplate());

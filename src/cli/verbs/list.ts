@@ -1,5 +1,5 @@
 // cli/verbs/list.ts: `ags list`: the tasks of this project, or of all projects.
-import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { EXIT } from '../../protocol/errors.ts';
 import { recoverMerges } from '../../merge/recover-merges.ts';
 import { listTasks, type Listing } from '../../queries/list.ts';
 import { createPaint } from '../terminal/colour.ts';
@@ -10,6 +10,8 @@ import { taskTable } from '../terminal/task-table.ts';
 const verb: Verb = {
   summary: 'list tasks: needing an answer, ready for review, running',
   usage: 'list [--all] [--size] [-q | --json]',
+  takes: 0,
+  instead: 'For one task: ags show <task>',
   about:
     'Tasks that need you come first. A command that ended without changes leaves no task; tasks of agents stay until you remove them. Every command accepts the beginning of a task name, and @ for the latest task.',
   examples: [
@@ -26,9 +28,7 @@ const verb: Verb = {
     watch: { type: 'boolean', short: 'w', about: 'keep the list up to date until Ctrl-C' },
     json: { type: 'boolean', about: 'print one JSON document' },
   },
-  async run({ values, positionals }, ctx) {
-    if (positionals.length > 0)
-      throw new AgsError('usage.invalid', 'ags list takes no arguments.', { hint: 'For one task: ags diff <task>' });
+  async run({ values }, ctx) {
     if (values['watch'] === true) {
       const { watchList } = await import('../terminal/watch-list.ts');
       return watchList(values['all'] === true, ctx);

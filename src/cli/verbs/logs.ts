@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'show the log of an agent',
   usage: 'logs [task] [-f]',
+  takes: 'any',
   examples: [
     'ags logs -f',
     'ags logs fix-date-tests --verbose',

@@ -8,6 +8,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'merge the work of an agent into a branch of yours',
   usage: 'merge [task] [paths...]',
+  takes: 'any',
   about:
     'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo: ags undo',
   examples: [

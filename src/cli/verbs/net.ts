@@ -18,6 +18,7 @@ const WORDS: Readonly<Record<string, { options: readonly string[]; words: number
 const verb: Verb = {
   summary: 'show network rules, logs and waiting connections',
   usage: `net {${Object.keys(WORDS).join('|')}} [task | host...] [options]`,
+  takes: 'any',
   about:
     'rules: the rules in force and their files; with a task, the rules of that running sandbox. log: the connections a run tried, and each decision; without a task, the latest run of this project. test: tries hosts from inside a sandbox and prints the reason; without hosts, every complete host name in the rules. asks: connections that wait for your answer (--network record). lock: goes through the hosts that recorded runs of this project used, and writes those you choose into ags.yaml.',
   examples: [

@@ -5,6 +5,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'open the work of an agent in your editor, in its own directory',
   usage: 'open <task> [--ide {code|cursor|idea|...}] [--devcontainer]',
+  takes: 1,
   about:
     "Checks the branch of the task out into its own directory and repository; the agent's live files are not touched. An agent wrote these files: do not let the editor trust them. With --devcontainer, the editor opens them in a container with the rules of a sandbox, where trusting them is less dangerous. To send your commits back to the branch: git push origin. An existing directory opens as it is, with your changes.",
   examples: [

@@ -11,6 +11,7 @@ const { name: _name, review: _review, ...OPTIONS } = RUN_OPTIONS;
 const verb: Verb = {
   summary: 'show the plan of a sandbox without starting it',
   usage: 'plan [options] [--] [command] [arguments...]',
+  takes: 'any',
   about:
     'Prints every mount in order, the environment, the limits and the exact command line. Takes the options of "ags exec"; the default command is your shell. Variables that you pass on yourself show "(set)" instead of their value, except with --json.',
   examples: [

@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'let an agent resolve the conflicts of a task with your branch',
   usage: 'resolve <task>',
+  takes: 1,
   about:
     'Starts a new task on the current branch; its files contain both sides with conflict markers. You review and merge its result like any other; the first task stays as it is.',
   examples: ['ags resolve fix-date-tests', 'ags resolve fix-date-tests --into develop --agent codex'],
@@ -18,8 +19,8 @@ const verb: Verb = {
     agent: { type: 'string', value: 'agent', about: 'agent to use instead of that of the first task' },
   },
   async run(args, ctx) {
-    const [name, ...more] = args.positionals;
-    if (name === undefined || more.length > 0)
+    const [name] = args.positionals;
+    if (name === undefined)
       throw new AgsError('usage.invalid', 'Which task has the conflicts?', { hint: 'ags resolve <task>' });
     const { findTask } = await import('../../queries/find-task.ts');
     const { resolveTask } = await import('../../merge/resolve.ts');

@@ -6,6 +6,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'start the same goal again; the earlier result is kept',
   usage: 'restart [task]',
+  takes: 'any',
   about:
     'Starts a new run from the same commit, with a fresh workspace and a new conversation. The work of the earlier run stays on branch ags/<task>.<number>.',
   examples: ['ags restart', 'ags restart fix-date-tests -d'],

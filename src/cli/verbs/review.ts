@@ -6,6 +6,7 @@ import type { Arguments, Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'review the changes of a task, file by file',
   usage: 'review [task] [options]',
+  takes: 1,
   about:
     'On a terminal, ags asks about every changed file; files that can run code on this machine or in CI come first.\nWith flags, or without a terminal, ags asks nothing and takes only files that you name.',
   examples: [

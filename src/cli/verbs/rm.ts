@@ -14,6 +14,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'delete a task and its changes',
   usage: 'rm <task>... [--force] [--yes] [--json]',
+  takes: 'any',
   about:
     'Removes everything the sandbox wrote, and the branch of an agent. Changes that you took or merged stay in your project. The beginning of a task name is enough; @ is the latest task.',
   examples: ['ags rm npm-test-4kd2', 'ags rm @ --yes', 'ags rm --force build-w8xz'],

@@ -5,6 +5,8 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'send a message to an agent',
   usage: 'send <task> "<message>" | --withdraw',
+  takes: 2,
+  instead: 'Put the message in quotes: ags send <task> "<message>"',
   about:
     'A working agent gets the message at once if it supports that, else after its turn. An agent that is done continues with it, in the same conversation and with the same files.',
   examples: [
@@ -16,9 +18,9 @@ const verb: Verb = {
     withdraw: { type: 'boolean', about: 'take back messages that the agent has not received yet, and print them' },
   },
   async run(args, ctx) {
-    const [name, text, ...more] = args.positionals;
+    const [name, text] = args.positionals;
     if (args.values['withdraw'] === true) return withdrawAll(name, text, ctx);
-    if (name === undefined || text === undefined || text.trim() === '' || more.length > 0)
+    if (name === undefined || text === undefined || text.trim() === '')
       throw new AgsError('usage.invalid', 'Which task, and what message?', { hint: 'ags send <task> "<message>"' });
     const { findTask } = await import('../../queries/find-task.ts');
     const { sendMessage } = await import('../../agent-run/control.ts');

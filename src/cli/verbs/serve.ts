@@ -5,6 +5,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'serve the page and the API to this machine',
   usage: 'serve [--port <number>]',
+  takes: 0,
   about:
     'Serves a page to watch, review and merge tasks in a browser; the command line sees the same tasks. The first line is a link that signs in one browser, once. Only this machine can reach the server, and only with a sign-in.\nAgents keep running when the server stops. Scripts sign in with a key: ~/.local/state/ags/server/key',
   examples: ['ags serve', 'ags serve --port 8080', 'ags serve --host 192.168.1.5 --cert cert.pem --key key.pem'],

@@ -6,11 +6,13 @@ import type { ServiceState } from '../../protocol/service.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { createPaint, type Paint } from '../terminal/colour.ts';
 import { table, type Cell } from '../terminal/format.ts';
+import { refuseSurplus } from '../parse.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'show the services of tasks: state, logs, URLs, a client',
   usage: 'services [list [task] | logs <task> <service> | open <task> <service>]',
+  takes: 'any',
   about:
     'Without a task, lists the services of all running tasks of this project; if none runs, the configured services and whether they can run here. open: starts the client of the service (psql, redis-cli, mariadb) in the sandbox of the task, beside the agent. More about services: ags help service-presets',
   examples: [
@@ -29,8 +31,7 @@ const verb: Verb = {
     if (word === 'logs') return showLog(await named(rest, ctx), args, ctx);
     if (word === 'open') return openClient(await named(rest, ctx), ctx);
     const tasks = word === 'list' ? rest : args.positionals;
-    if (tasks.length > 1)
-      throw new AgsError('usage.invalid', 'ags services takes one task at most.', { hint: 'See: ags services --help' });
+    refuseSurplus('services', tasks, { ...verb, takes: 1 });
     return list(tasks[0], args, ctx);
   },
 };

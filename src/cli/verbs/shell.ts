@@ -7,6 +7,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'open a shell in a fresh sandbox, or in that of a running agent',
   usage: 'shell [options] [command] [arguments...] | shell <task> [command]',
+  takes: 'any',
   about:
     'The same sandbox as "ags exec", with its own terminal: job control, resizing and full-screen programs work. With the\nname of a running task, the shell starts in that sandbox beside the agent, with the same files, network and limits.',
   examples: ['ags shell', 'ags shell bash --norc', 'ags shell vim src/main.ts', 'ags shell fix-date-tests'],

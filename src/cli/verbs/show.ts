@@ -10,6 +10,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'show one task: goal, state, changes, cost, refused hosts',
   usage: 'show [task]',
+  takes: 'any',
   examples: ['ags show', 'ags show fix-date-tests', 'ags show @ --json'],
   options: { json: { type: 'boolean', about: 'print JSON' } },
   async run(args, ctx) {

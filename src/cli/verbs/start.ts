@@ -47,6 +47,8 @@ const OPTIONS = {
 const verb: Verb = {
   summary: 'give a goal to an agent, with its own branch and sandbox',
   usage: 'start [name] "<goal>" [--agent <name>]',
+  takes: 2,
+  instead: 'Put the goal in quotes: ags start "Fix the date tests"',
   about:
     'The agent works on a private copy of your current commit. You can keep working: the agent does not see your edits, and it cannot\nchange your files, branches or settings. Its work appears on branch ags/<name>. Ctrl-C detaches; the agent keeps running.',
   examples: [
@@ -104,7 +106,7 @@ export default verb;
 /** One positional is the goal, two are a name and the goal. */
 function readGoals(args: Arguments, ctx: Context): { name: string | null; text: string }[] {
   const file = string(args, 'file');
-  const [one, two, ...more] = args.positionals;
+  const [one, two] = args.positionals;
   if (file !== null) {
     if (one !== undefined) throw new AgsError('usage.invalid', 'Give either a goal or --file, not both.');
     const { goals, leftOut } = readGoalsFile(readGiven('--file', file).toString('utf8'));
@@ -116,10 +118,6 @@ function readGoals(args: Arguments, ctx: Context): { name: string | null; text: 
   if (one === undefined)
     throw new AgsError('usage.invalid', 'What should the agent do?', {
       hint: 'For example: ags start "Make the date tests pass in any time zone" --agent claude',
-    });
-  if (more.length > 0)
-    throw new AgsError('usage.invalid', 'Put the goal in quotes.', {
-      hint: 'For example: ags start "Fix the date tests"',
     });
   if (two === undefined) return [{ name: null, text: one }];
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(one))

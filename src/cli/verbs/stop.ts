@@ -5,6 +5,7 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'stop an agent and keep its work so far',
   usage: 'stop <task>... | --all',
+  takes: 'any',
   examples: ['ags stop fix-date-tests', 'ags stop @ --force', 'ags stop --all'],
   options: {
     force: { type: 'boolean', short: 'f', about: 'stop at once, without finishing the current step' },

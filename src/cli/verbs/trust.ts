@@ -12,6 +12,8 @@ import { configInput } from './config.ts';
 const verb: Verb = {
   summary: "approve what this project's ags.yaml and hooks ask for",
   usage: 'trust [--yes | --revoke] [--json]',
+  takes: 0,
+  instead: 'Go into the project first, then: ags trust',
   about:
     'A project may always restrict its sandboxes further. Settings that let them see or use more take effect only after you approve them, for exactly this content of the file. The same is true for hooks in .ags/hooks, which run on this machine: you approve the content of each.',
   examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
@@ -20,11 +22,7 @@ const verb: Verb = {
     revoke: { type: 'boolean', about: 'Revoke the approval' },
     json: { type: 'boolean', about: 'Print JSON; approves nothing without --yes' },
   },
-  async run({ values, positionals }, ctx) {
-    if (positionals.length > 0)
-      throw new AgsError('usage.invalid', 'ags trust takes no arguments.', {
-        hint: 'Go into the project first, then: ags trust',
-      });
+  async run({ values }, ctx) {
     if (values['yes'] === true && values['revoke'] === true)
       throw new AgsError('usage.invalid', '--yes and --revoke exclude each other.');
     const input = await configInput(ctx);

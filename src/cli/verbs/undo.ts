@@ -5,6 +5,8 @@ import type { Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'undo the last merge',
   usage: 'undo [task]',
+  takes: 1,
+  instead: 'Undo merges one after the other.',
   about:
     'Undoes the last merge of this repository, or of one task. If the merge is the last commit of the branch, the branch moves back; otherwise a new commit reverts the changes. Uncommitted work is never overwritten.',
   examples: ['ags undo', 'ags undo fix-login-4kd2'],
@@ -14,9 +16,7 @@ const verb: Verb = {
     const { undoMerge } = await import('../../merge/undo.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
-    const [name, more] = args.positionals;
-    if (more !== undefined)
-      throw new AgsError('usage.invalid', 'ags undo takes one task.', { hint: 'Undo merges one after the other.' });
+    const [name] = args.positionals;
     const { project, task } = await place();
     const undone = await meanwhile(ctx, 'Undoing the merge', undoMerge(ctx.host, project, task));
     const target = visible(undone.ref.replace('refs/heads/', ''));

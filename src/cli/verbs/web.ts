@@ -7,6 +7,7 @@ import type { Context, Verb } from '../verb.ts';
 const verb: Verb = {
   summary: 'open the page in your browser; serve it if needed',
   usage: 'web [--port <number>]',
+  takes: 0,
   about:
     'Finds the server on this port, or starts one, and opens the browser with a link that works once. Without a browser, it prints the link.',
   examples: ['ags web', 'ags web --port 8080', 'ags web --print'],

@@ -28,11 +28,11 @@ export async function recoverWork(context: HostContext, stored: StoredTask): Pro
 
 function endNow(
   context: HostContext,
-  { paths, run }: StoredTask,
+  { task, paths, run }: StoredTask,
   result: BroughtOut | null,
   tell: (event: TaskEvent) => void,
 ): void {
-  const reason = 'Its runner was killed. To continue it: ags continue';
+  const reason = `Its runner was killed. To go on: ags continue ${task.name}`;
   const ended = {
     ...run,
     state: 'stopped' as const,

@@ -3,6 +3,7 @@
 // unless the user names the task or passes `all`.
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { STATE_WORDS } from '../protocol/run-state.ts';
 import { lockHolder } from '../lib/process/lock.ts';
 import { removeStale, staleCgroups } from '../sandbox/watch/cgroup.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
@@ -109,13 +110,13 @@ async function judge(
   if (!isWanted(entry, row))
     return tooYoung
       ? nothing
-      : { item: await taskItem(context, entry, `${STATES[row.state]}, nothing left to review`), kept: null };
+      : { item: await taskItem(context, entry, `${STATE_WORDS[row.state]}, nothing left to review`), kept: null };
   if (!options.all || tooYoung) return { item: null, kept: row };
   return {
     item: await taskItem(
       context,
       entry,
-      `${STATES[row.state]}, with ${row.changed ? 'unreviewed changes' : 'an unfinished goal'}`,
+      `${STATE_WORDS[row.state]}, with ${row.changed ? 'unreviewed changes' : 'an unfinished goal'}`,
       true,
     ),
     kept: null,
@@ -126,21 +127,6 @@ async function judge(
 function isWanted(entry: TaskEntry, row: TaskRow): boolean {
   return row.changed || (entry.kind === 'whole' && isUnfinished(entry.stored));
 }
-
-const STATES: Readonly<Record<TaskRow['state'], string>> = {
-  queued: 'interrupted',
-  preparing: 'interrupted',
-  running: 'interrupted',
-  'needs-you': 'interrupted',
-  interrupted: 'interrupted',
-  ready: 'ended',
-  'no-changes': 'ended',
-  failed: 'failed',
-  stopped: 'ended',
-  merged: 'merged',
-  discarded: 'discarded',
-  damaged: 'damaged',
-};
 
 async function taskItem(context: HostContext, entry: TaskEntry, why: string, losesWork = false): Promise<CleanupItem> {
   return {

@@ -1,4 +1,4 @@
-// protocol/run-state.ts: the states of a run and the one table of transitions. A transition that is not in it is a bug.
+// protocol/run-state.ts: the states of a run, the word for each, and the one table of transitions. A transition that is not in it is a bug.
 export const RUN_STATES = [
   'queued',
   'preparing',
@@ -12,6 +12,31 @@ export const RUN_STATES = [
   'discarded',
 ] as const;
 export type RunState = (typeof RUN_STATES)[number];
+
+/** The states that users see. "interrupted": its runner was killed. "damaged": its files cannot be read. */
+export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
+export type ShownState = (typeof SHOWN_STATES)[number];
+
+/** A log that was imported can name others. */
+export function isShownState(state: string): state is ShownState {
+  return (SHOWN_STATES as readonly string[]).includes(state);
+}
+
+/** The word for each state, wherever a person reads it: the terminal, logs and the page. */
+export const STATE_WORDS: Readonly<Record<ShownState, string>> = {
+  queued: 'queued',
+  preparing: 'preparing',
+  running: 'running',
+  'needs-you': 'needs you',
+  ready: 'ready',
+  'no-changes': 'no changes',
+  failed: 'failed',
+  stopped: 'stopped',
+  merged: 'merged',
+  discarded: 'discarded',
+  interrupted: 'interrupted',
+  damaged: 'damaged',
+};
 
 const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ['preparing', 'stopped', 'failed'],

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
-import { hasBegun, isUnderWay, type RunState } from '../protocol/run-state.ts';
+import { hasBegun, isUnderWay, type ShownState } from '../protocol/run-state.ts';
 import type { EventLine, EventType } from '../protocol/event.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/watch/disk-usage.ts';
@@ -13,9 +13,6 @@ import { readChecks } from '../store/checks.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { currentProject, readEntries, type TaskEntry } from './entries.ts';
 import type { HostContext } from '../run/host-context.ts';
-
-/** The states of a run. "interrupted": its runner was killed. "damaged": its files cannot be read. */
-export type ShownState = RunState | 'interrupted' | 'damaged';
 
 export interface ChangeCounts {
   /** Unreviewed files. */

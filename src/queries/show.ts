@@ -7,7 +7,7 @@ import type { TaskRow } from './list.ts';
 
 export interface TaskFacts {
   readonly name: string;
-  readonly state: string;
+  readonly state: TaskRow['state'];
   readonly reason: string | null;
   readonly goal: string | null;
   readonly agent: string | null;

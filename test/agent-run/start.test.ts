@@ -262,7 +262,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.branch('cut')).toContain('a.txt');
     expect(machine.run('cut')).toMatchObject({
       state: 'stopped',
-      reason: 'Its runner was killed. To continue it: ags continue',
+      reason: 'Its runner was killed. To go on: ags continue cut',
     });
     await machine.ags(['send', 'cut', 'append: a.txt more']);
     await machine.event('cut', 'run.started', (event) => event['turn'] === 2);

@@ -661,7 +661,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
         {
           kind: 'task',
           name: id,
-          why: 'ended, with unreviewed changes',
+          why: 'ready, with unreviewed changes',
           bytes: expect.any(Number) as number,
           losesWork: true,
         },

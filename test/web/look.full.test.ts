@@ -41,7 +41,7 @@ afterAll(() => place[Symbol.asyncDispose]());
 const PAGES: Readonly<Record<string, (place: Place) => { path: string; there: string }>> = {
   tasks: (at) => ({ path: at.tasks, there: 'Redis or memory?' }),
   'tasks without a match': (at) => ({ path: `${at.tasks}?q=is%3Amerged`, there: 'No matching tasks' }),
-  'a finished task': (at) => ({ path: at.task('plain'), there: 'Done, ready to review' }),
+  'a finished task': (at) => ({ path: at.task('plain'), there: 'on branch' }),
   'a task with a question': (at) => ({ path: at.task('deciding'), there: 'The agent asks' }),
   'a hostile task': (at) => ({ path: at.task('hostile'), there: 'Failed' }),
   'a command without an agent': (at) => ({

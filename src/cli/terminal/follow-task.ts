@@ -5,6 +5,7 @@ import { eachEvent, followEvents } from '../../store/follow-events.ts';
 import type { EventLine } from '../../protocol/event.ts';
 import { readTask, type StoredTask } from '../../store/tasks.ts';
 import { createPaint } from './colour.ts';
+import { lineWidth } from './format.ts';
 import { showEvent, type EventStyle } from './show-event.ts';
 import type { Context } from '../verb.ts';
 
@@ -18,7 +19,7 @@ export interface FollowOptions {
 }
 
 export function eventStyle(ctx: Context, verbose: boolean): EventStyle {
-  return { paint: createPaint(ctx.colour), width: ctx.stdout.isTTY ? ctx.stdout.columns : 160, verbose };
+  return { paint: createPaint(ctx.colour), width: lineWidth(ctx.stdout, 160), verbose };
 }
 
 export function printEvents(task: StoredTask, options: FollowOptions, ctx: Context): void {

@@ -42,12 +42,23 @@ export function section(title: string, body: string, paint: Paint): string {
   return `${paint('bold', title)}\n${body}`;
 }
 
-/** Names with their descriptions, wrapped at 80 columns. */
-export function meanings(list: readonly (readonly [string, string])[]): string {
+/** Names with their descriptions, wrapped at 80 columns or the given number. */
+export function meanings(list: readonly (readonly [string, string])[], columns = 80): string {
   const width = Math.max(0, ...list.map(([name]) => widthOf(visible(name))));
   return list
-    .map(([name, means]) => `  ${visible(name).padEnd(width)}  ${wrap(means, { indent: width + 4 }).trimStart()}`)
+    .map(
+      ([name, means]) =>
+        `  ${visible(name).padEnd(width)}  ${wrap(means, { width: columns, indent: width + 4 }).trimStart()}`,
+    )
     .join('');
+}
+
+/** Columns of the terminal; without one, or if it does not know its size, the other number. */
+export function lineWidth(
+  { isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>,
+  otherwise: number,
+): number {
+  return isTTY && columns > 0 ? columns : otherwise;
 }
 
 /** Complete lines, wrapped between words. Line breaks in the text stay. */
@@ -82,8 +93,10 @@ export function cut(text: string, width: number): string {
   const shown = visible(text);
   if (widthOf(shown) <= width) return shown;
   let kept = '';
+  let used = 0;
   for (const char of shown) {
-    if (widthOf(kept + char) >= width) break;
+    used += widthOf(char);
+    if (used >= width) break;
     kept += char;
   }
   return `${kept}…`;

@@ -3,6 +3,7 @@
 import type { Action } from '../../protocol/agent-event.ts';
 import { createSanitizer, visible } from '../../lib/sanitize.ts';
 import { count, formatDuration } from '../../lib/units.ts';
+import { isShownState, STATE_WORDS } from '../../protocol/run-state.ts';
 import { readEvent, type EventLine, type EventReaders } from '../../protocol/event.ts';
 import type { Paint } from './colour.ts';
 import { cut } from './format.ts';
@@ -88,7 +89,7 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
   'run.ended': (e, s) => [
     s.paint(
       e.state === 'failed' ? 'red' : 'green',
-      `${ENDS[text(e.state)] ?? visible(text(e.state))}${text(e.reason) === '' ? '' : `: ${visible(text(e.reason))}`}`,
+      `${isShownState(text(e.state)) ? STATE_WORDS[e.state] : visible(text(e.state))}${text(e.reason) === '' ? '' : `: ${visible(text(e.reason))}`}`,
     ),
   ],
   'merge.done': (e, s) => {
@@ -110,13 +111,6 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
       `${number(e.count)} events were left out: the log is full. Full output of the agent: ags logs --raw`,
     ),
   ],
-};
-
-const ENDS: Readonly<Record<string, string>> = {
-  ready: 'done',
-  'no-changes': 'done, no changes',
-  failed: 'failed',
-  stopped: 'stopped',
 };
 
 function toolFinished(e: Extract<EventLine, { type: 'tool.finished' }>, s: EventStyle): readonly string[] {

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { formatSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
 import type { CleanupItem } from '../../housekeeping/leftovers.ts';
@@ -131,7 +132,7 @@ function keptPart(kept: readonly TaskRow[], paint: Paint, nowMs: number): string
   const part = (title: string, rows: readonly TaskRow[], verb: (row: TaskRow) => string): string[] => {
     const cells = rows.map((row) => [
       `ags ${verb(row)} ${row.name}`,
-      row.state === 'interrupted' || row.state === 'damaged' ? row.state : row.changed ? 'to review' : row.state,
+      STATE_WORDS[row.state],
       row.startedAtMs === 0 ? '' : `${age(nowMs - row.startedAtMs)} ago`,
     ]);
     return rows.length === 0 ? [] : [section(title, table(cells, { indent: 2 }), paint)];

@@ -45,7 +45,7 @@ const verb: Verb = {
     const { tellCarried } = await import('../../services/view.ts');
     for (const line of await tellCarried(ctx.host, stored, found.file.manifest.services ?? []))
       ctx.stderr.write(`ags: ${line}\n`);
-    const { nextSteps } = await import('./show.ts');
+    const { nextSteps } = await import('../terminal/next-steps.ts');
     ctx.stderr.write(`ags: Imported ${task.name} into ${visible(task.project)}.\n${nextSteps(stored)}`);
     return EXIT.done;
   },

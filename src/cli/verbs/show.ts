@@ -1,6 +1,6 @@
 // cli/verbs/show.ts: `ags show [task]`.
 import { EXIT } from '../../protocol/errors.ts';
-import { isUnderWay } from '../../protocol/run-state.ts';
+import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { StoredTask } from '../../store/tasks.ts';
@@ -34,13 +34,14 @@ type Facts = ReturnType<typeof import('../../queries/show.ts').showTask>;
 
 async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<void> {
   const { createPaint } = await import('../terminal/colour.ts');
-  const { meanings, cut } = await import('../terminal/format.ts');
+  const { meanings, cut, lineWidth, shellLine } = await import('../terminal/format.ts');
   const paint = createPaint(ctx.colour);
   const ms = (facts.endedAtMs ?? ctx.now().getTime()) - facts.startedAtMs;
   const rows: [string, string][] = [
-    ['state', `${facts.state}${facts.reason === null ? '' : `: ${facts.reason}`}`],
+    ['state', `${STATE_WORDS[facts.state]}${facts.reason === null ? '' : `: ${facts.reason}`}`],
     ...(facts.goal === null ? [] : [['goal', cut(facts.goal.split('\n')[0] ?? '', 300)] as [string, string]]),
     ...(facts.agent === null ? [] : [['agent', facts.agent] as [string, string]]),
+    ...(stored.task.goal === undefined ? [['command', shellLine(stored.task.command)] as [string, string]] : []),
     ['project', facts.project],
     ...(facts.imported === null ? [] : [['imported', facts.imported] as [string, string]]),
     ...(facts.base === null ? [] : [['from', facts.base] as [string, string]]),
@@ -57,13 +58,17 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.image === null ? [] : [['image', facts.image] as [string, string]]),
   ];
   ctx.stdout.write(
-    `${paint('bold', visible(facts.name))}\n${meanings(rows.map(([name, value]) => [name, visible(value)]))}`,
+    `${paint('bold', visible(facts.name))}\n${meanings(
+      rows.map(([name, value]) => [name, visible(value)]),
+      lineWidth(ctx.stdout, 80),
+    )}`,
   );
   if (facts.lastWord !== null) {
     const { showEvent } = await import('../terminal/show-event.ts');
     const { eventStyle } = await import('../terminal/follow-task.ts');
     ctx.stdout.write(`\n${showEvent(facts.lastWord, eventStyle(ctx, false))}`);
   }
+  const { nextSteps } = await import('../terminal/next-steps.ts');
   ctx.stderr.write(nextSteps(stored));
 }
 
@@ -75,22 +80,4 @@ function checksText({ state, passed, of, name, line, endedAtMs }: NonNullable<Fa
 
 function attackedText({ held, of, atMs }: NonNullable<Facts['attacked']>, ctx: Context): string {
   return `a sandbox like this, ${age(ctx.now().getTime() - atMs)} ago: ${held} of ${of} attempts stopped or limited`;
-}
-
-/** The most likely next commands. */
-export function nextSteps({ task, run, live }: StoredTask): string {
-  const { name } = task;
-  const steps =
-    run.state === 'merged' || run.state === 'discarded'
-      ? []
-      : live && isUnderWay(run.state)
-        ? [`ags logs -f ${name}`, `ags stop ${name}`]
-        : [
-            ...(run.result == null ? [] : [`ags diff ${name}`, `ags merge ${name}`]),
-            ...(task.goal === undefined || (run.layers ?? run.begins) === undefined
-              ? []
-              : [`ags send ${name} "<message>"`]),
-            ...(task.goal === undefined || run.state === 'ready' ? [] : [`ags restart ${name}`]),
-          ];
-  return steps.length === 0 ? '' : `ags: next: ${steps.join(' · ')}\n`;
 }

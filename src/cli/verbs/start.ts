@@ -183,7 +183,7 @@ function tell(names: readonly string[], interactive: boolean, ctx: Context): voi
 
 async function next(id: string, ctx: Context): Promise<void> {
   const { readTask } = await import('../../store/tasks.ts');
-  const { nextSteps } = await import('./show.ts');
+  const { nextSteps } = await import('../terminal/next-steps.ts');
   const { isUnderWay } = await import('../../protocol/run-state.ts');
   const task = await readTask(ctx.stateDir, id);
   // A user who left while it runs knows what to do next.

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { PROOFS } from './checks.ts';
 import { Id } from './id.ts';
-import { RUN_STATES } from '../run-state.ts';
+import { SHOWN_STATES } from '../run-state.ts';
 import { NETWORK_MODES } from '../network.ts';
 import { NEEDS } from '../task.ts';
 import type { SeenEvent } from '../event.ts';
@@ -65,8 +65,6 @@ export const ApiAgent = z.object({
 export type ApiAgent = z.infer<typeof ApiAgent>;
 
 // Tasks
-
-export const SHOWN_STATES = [...RUN_STATES, 'interrupted', 'damaged'] as const;
 
 /** A row of the list, without the whole goal. */
 export const ApiTask = z.object({

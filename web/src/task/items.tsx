@@ -20,6 +20,7 @@ import { clock, plural, took } from '../text/format.ts';
 import { AgentText } from '../text/markdown.tsx';
 import { Button } from '../ui/button.tsx';
 import { DiffStat } from '../ui/figures.tsx';
+import { isShownState } from '../../../src/protocol/run-state.ts';
 import { stateWord } from '../ui/state-badge.tsx';
 import { AskCard, retryMessage } from './ask-card.tsx';
 import type { Item, ItemOf } from './item.ts';
@@ -281,13 +282,7 @@ function withoutPrefix(reason: string, hook: string): string {
 function Ended({ item }: { item: ItemOf<'ended'> }): ReactNode {
   const bad = item.state === 'failed';
   const reason = cleanLine(item.reason, 600);
-  const words: Readonly<Record<string, string>> = {
-    ready: 'Done, ready to review',
-    'no-changes': 'Done, no changes',
-    failed: 'Failed',
-    stopped: 'Stopped',
-  };
-  const word = words[item.state] ?? stateWord('stopped');
+  const word = isShownState(item.state) ? stateWord(item.state) : 'Ended';
   return (
     <Line
       icon={

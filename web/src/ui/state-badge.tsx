@@ -1,4 +1,5 @@
-// web/src/ui/state-badge.tsx: the state of a task as an icon, a word and a colour, never the colour alone.
+// web/src/ui/state-badge.tsx: the state of a task as an icon, a word and a colour, never the colour alone. The words are those of the
+// command line.
 import {
   Archive,
   CircleAlert,
@@ -15,29 +16,31 @@ import {
 } from 'lucide-react';
 import type { LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
-import type { ApiTask } from '../../../src/protocol/api/api.ts';
+import { STATE_WORDS, type ShownState } from '../../../src/protocol/run-state.ts';
 
-type State = ApiTask['state'];
-
-const STATES: Readonly<Record<State, { word: string; icon: LucideIcon; colour: string }>> = {
-  queued: { word: 'Queued', icon: Clock, colour: 'text-muted' },
-  preparing: { word: 'Preparing', icon: Hammer, colour: 'text-info' },
-  running: { word: 'Running', icon: CirclePlay, colour: 'text-info' },
-  'needs-you': { word: 'Needs you', icon: CircleAlert, colour: 'text-warn' },
-  ready: { word: 'Ready', icon: CircleCheck, colour: 'text-ok' },
-  'no-changes': { word: 'No changes', icon: CircleMinus, colour: 'text-muted' },
-  failed: { word: 'Failed', icon: CircleX, colour: 'text-bad' },
-  stopped: { word: 'Stopped', icon: CircleStop, colour: 'text-muted' },
-  merged: { word: 'Merged', icon: GitMerge, colour: 'text-ok' },
-  discarded: { word: 'Discarded', icon: Archive, colour: 'text-muted' },
-  interrupted: { word: 'Interrupted', icon: Unplug, colour: 'text-warn' },
-  damaged: { word: 'Damaged', icon: CircleDashed, colour: 'text-bad' },
+const LOOKS: Readonly<Record<ShownState, { icon: LucideIcon; colour: string }>> = {
+  queued: { icon: Clock, colour: 'text-muted' },
+  preparing: { icon: Hammer, colour: 'text-info' },
+  running: { icon: CirclePlay, colour: 'text-info' },
+  'needs-you': { icon: CircleAlert, colour: 'text-warn' },
+  ready: { icon: CircleCheck, colour: 'text-ok' },
+  'no-changes': { icon: CircleMinus, colour: 'text-muted' },
+  failed: { icon: CircleX, colour: 'text-bad' },
+  stopped: { icon: CircleStop, colour: 'text-muted' },
+  merged: { icon: GitMerge, colour: 'text-ok' },
+  discarded: { icon: Archive, colour: 'text-muted' },
+  interrupted: { icon: Unplug, colour: 'text-warn' },
+  damaged: { icon: CircleDashed, colour: 'text-bad' },
 };
 
-export const stateWord = (state: State): string => STATES[state].word;
+/** As the beginning of a sentence. */
+export function stateWord(state: ShownState): string {
+  const word = STATE_WORDS[state];
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+}
 
-export function StateBadge({ state, pill = false }: { state: State; pill?: boolean }): ReactNode {
-  const { word, icon: Icon, colour } = STATES[state];
+export function StateBadge({ state, pill = false }: { state: ShownState; pill?: boolean }): ReactNode {
+  const { icon: Icon, colour } = LOOKS[state];
   const ground =
     colour === 'text-ok'
       ? 'bg-ok-bg'
@@ -54,7 +57,7 @@ export function StateBadge({ state, pill = false }: { state: State; pill?: boole
       className={`inline-flex items-center gap-1.5 font-medium whitespace-nowrap ${colour} ${pill ? `h-6 rounded-full px-2 text-sm ${ground}` : ''}`}
     >
       <Icon size={16} aria-hidden className="shrink-0" />
-      {word}
+      {stateWord(state)}
     </span>
   );
 }

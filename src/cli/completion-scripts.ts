@@ -28,7 +28,8 @@ export function restOf(verb: Verb): Rest {
   return { kind: /[[<]task\b/.test(verb.usage) ? 'tasks' : 'nothing' };
 }
 
-const TASKS = 'ags __complete tasks 2>/dev/null';
+/** With the words before the one that is being typed, so that no task is offered twice. */
+const tasks = (given: string): string => `ags __complete tasks ${given} 2>/dev/null`;
 
 type Value =
   | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' }
@@ -97,7 +98,7 @@ ${values.join('\n')}
   fi
   case $rest in
     @command) _ags_command $COMP_CWORD ;;
-    @tasks) COMPREPLY=($(compgen -W "$(${TASKS})" -- "$cur")) ;;
+    @tasks) COMPREPLY=($(compgen -W "$(${tasks('"${COMP_WORDS[@]:2:COMP_CWORD-2}"')})" -- "$cur")) ;;
     @nothing) ;;
     *) COMPREPLY=($(compgen -W "$rest" -- "$cur")) ;;
   esac
@@ -144,7 +145,7 @@ function zshScript(verbs: readonly Completable[]): string {
 # with "fpath+=~/.zfunc" before "compinit" in ~/.zshrc
 _ags_tasks() {
   local -a tasks
-  tasks=(\${(f)"$(${TASKS})"})
+  tasks=(\${(f)"$(${tasks('"${(@)words[2,CURRENT-1]}"')})"})
   compadd -a tasks
 }
 _ags() {
@@ -250,7 +251,7 @@ function fishRest(rest: Rest, when: string): string[] {
     case 'command':
       return [`complete -c ags ${when} -a ${quote('(__fish_complete_subcommand --fcs-skip=2)')}`];
     case 'tasks':
-      return [`complete -c ags ${when} -a ${quote(`(${TASKS})`)}`];
+      return [`complete -c ags ${when} -a ${quote(`(${tasks('(commandline -opc)[3..]')})`)}`];
     case 'words':
       return [`complete -c ags ${when} -a ${quote(rest.words.join(' '))}`];
     case 'nothing':

@@ -32,7 +32,7 @@ function exitCodes(paint: Paint): string {
   const errors = Object.entries(ERRORS).map(([code, { exit, meaning }]) => ({ code, exit, meaning }));
   return [
     wrap(
-      '"ags exec" and "ags shell" exit with the status of the command they ran: 128 + n if signal n killed it, 127 if it does not exist inside. All other commands, and errors before a command starts, use one of these:',
+      '"ags exec" and "ags shell" exit with the status of the command they ran: 128 + n if signal n killed it, 127 if it does not exist inside. All other commands, and errors before a command starts, use one of these; a command over several tasks uses that of the first failure:',
     ),
     section('Exit status', table(statuses, { indent: 2 }), paint),
     wrap('With --json, an error is one JSON document on stderr with one of these codes:'),

@@ -2,7 +2,7 @@
 import { isatty } from 'node:tty';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/process/inherited.ts';
-import { errorText, seen } from './terminal/format.ts';
+import { errorOutput, seen } from './terminal/format.ts';
 import { makeHostContext } from './make-context.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
@@ -55,11 +55,7 @@ export function report(error: unknown, ctx: Pick<Context, 'stderr'>, json: boole
     );
     return EXIT.failed;
   }
-  if (json)
-    ctx.stderr.write(
-      `${JSON.stringify({ error: { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }), ...error.details } })}\n`,
-    );
-  else ctx.stderr.write(errorText(error));
+  ctx.stderr.write(errorOutput(error, json));
   return ERRORS[error.code].exit;
 }
 

@@ -51,6 +51,7 @@ test.each(USUAL)(
       'ags: q1 continues. Follow it: ags logs -f q1',
       'ags: q2 starts. Follow it: ags logs -f q2',
       'ags: q3 starts. Follow it: ags logs -f q3',
+      'ags: 3 tasks: 1 continued, 2 started.',
       '',
     ]);
     for (const name of ['q2', 'q3']) {

@@ -208,7 +208,7 @@ describe('completion', () => {
     try {
       writeFileSync(
         join(dir, 'ags'),
-        '#!/bin/sh\n[ "$*" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n"\n',
+        '#!/bin/sh\n[ "$1 $2" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n" | grep -vxF "$3"\n',
         { mode: 0o755 },
       );
       writeFileSync(join(dir, 'script'), await script('bash'));
@@ -231,6 +231,8 @@ describe('completion', () => {
     ['ags c', ['continue', 'check', 'cleanup', 'config', 'completion']],
     ['ags rm ', ['npm-test-4kd2', 'npm-ci-b2x9']],
     ['ags review npm-t', ['npm-test-4kd2']],
+    ['ags restart npm-ci-b2x9 ', ['npm-test-4kd2']],
+    ['ags restart npm-test-4kd2', ['npm-test-4kd2']],
     ['ags diff --na', ['--name-only']],
     ['ags exec --workspace ', ['auto', 'overlay', 'copy']],
     ['ags exec --network ', ['on', 'off', 'record']],
@@ -273,6 +275,7 @@ describe('completion', () => {
       );
       writeFileSync(join(stateDir, 'tasks/.removing-x'), '');
       expect(await output((ctx) => completeWords(['tasks'], ctx), { stateDir })).toBe(`${id}\n`);
+      expect(await output((ctx) => completeWords(['tasks', 'other', id], ctx), { stateDir })).toBe('');
       expect(await output((ctx) => completeWords(['other'], ctx), { stateDir })).toBe('');
     } finally {
       rmSync(stateDir, { recursive: true });

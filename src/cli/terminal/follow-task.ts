@@ -16,6 +16,8 @@ export interface FollowOptions {
   readonly json: boolean;
   /** Put before each line if several tasks are followed. */
   readonly prefix?: string;
+  /** Ends the following, for a caller that handles Ctrl-C itself. */
+  readonly leave?: AbortSignal;
 }
 
 export function eventStyle(ctx: Context, verbose: boolean): EventStyle {
@@ -32,7 +34,7 @@ export async function followTask(task: StoredTask, options: FollowOptions, ctx: 
   const over = new AbortController();
   const style = eventStyle(ctx, options.verbose);
   let end: Extract<EventLine, { type: 'run.ended' }> | null = null;
-  const left = watchKeys(task, over, ctx);
+  const left = options.leave === undefined ? watchKeys(task, over, ctx) : leftBy(options.leave, over);
   // A killed runner writes no last event, so its process is checked regularly.
   const look = setInterval(() => void isOver(ctx, task).then((gone) => gone && over.abort()), 500);
   try {
@@ -82,7 +84,18 @@ async function isOver(ctx: Context, task: StoredTask): Promise<boolean> {
 
 const SECOND_MS = 2000;
 
-function watchKeys(task: StoredTask, over: AbortController, ctx: Context): { byUser(): boolean; release(): void } {
+interface Left {
+  byUser(): boolean;
+  release(): void;
+}
+
+function leftBy(signal: AbortSignal, over: AbortController): Left {
+  const abort = (): void => over.abort();
+  signal.addEventListener('abort', abort);
+  return { byUser: () => signal.aborted, release: () => signal.removeEventListener('abort', abort) };
+}
+
+function watchKeys(task: StoredTask, over: AbortController, ctx: Context): Left {
   let presses = 0;
   const name = task.task.name;
   const press = (): void => {

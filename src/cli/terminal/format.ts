@@ -141,6 +141,13 @@ function same(text: string): string {
 
 // An error may contain names from an agent, so its text is sanitized.
 
+/** For standard error: text for a person, or one JSON document. */
+export function errorOutput(error: AgsError, json: boolean): string {
+  const { code, message, hint, details } = error;
+  if (!json) return errorText(error);
+  return `${JSON.stringify({ error: { code, message, ...(hint === undefined ? {} : { hint }), ...details } })}\n`;
+}
+
 export function errorText({ message, hint }: AgsError): string {
   return seen(`ags: ${message}\n${hint === undefined ? '' : `     ${hint.replaceAll('\n', '\n     ')}\n`}`);
 }

@@ -27,11 +27,12 @@ const verb: Verb = {
 };
 export default verb;
 
-/** `ags __complete tasks`: fast, and silent on errors. */
-export async function completeWords(kinds: readonly string[], ctx: Context): Promise<number> {
-  if (kinds[0] === 'tasks')
+/** `ags __complete tasks <words>`: tasks that are not among the words of the line yet. Fast, and silent on errors. */
+export async function completeWords([kind, ...given]: readonly string[], ctx: Context): Promise<number> {
+  if (kind === 'tasks')
     ctx.stdout.write(
       entryIds(ctx.stateDir)
+        .filter((id) => !given.includes(id))
         .map((id) => `${id}\n`)
         .join(''),
     );

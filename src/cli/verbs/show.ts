@@ -1,4 +1,4 @@
-// cli/verbs/show.ts: `ags show [task]`.
+// cli/verbs/show.ts: `ags show [task...]`.
 import { EXIT } from '../../protocol/errors.ts';
 import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { visible } from '../../lib/sanitize.ts';
@@ -8,27 +8,33 @@ import { age } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
-  summary: 'show one task: goal, state, changes, cost, refused hosts',
-  usage: 'show [task]',
+  summary: 'show tasks: goal, state, changes, cost, refused hosts',
+  usage: 'show [task...]',
   takes: 'any',
-  examples: ['ags show', 'ags show fix-date-tests', 'ags show @ --json'],
-  options: { json: { type: 'boolean', about: 'print JSON' } },
+  examples: ['ags show', 'ags show fix-date-tests index-help', 'ags show @ --json'],
+  options: { json: { type: 'boolean', about: 'print JSON, one line per task' } },
   async run(args, ctx) {
-    const { findTask } = await import('../../queries/find-task.ts');
-    const { describeTask } = await import('../../queries/list.ts');
-    const { showTask } = await import('../../queries/show.ts');
-    const stored = await findTask(ctx.host, args.positionals[0] ?? '@');
-    const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
-    const facts = showTask(stored, row);
-    if (args.values['json'] === true) {
-      ctx.stdout.write(`${JSON.stringify(facts)}\n`);
-      return EXIT.done;
-    }
-    await print(stored, facts, ctx);
-    return EXIT.done;
+    const { eachTask, findTasks } = await import('../several.ts');
+    const json = args.values['json'] === true;
+    const tasks = await findTasks(ctx, args.positionals.length === 0 ? ['@'] : args.positionals);
+    let shown = 0;
+    return eachTask(ctx, tasks, json, async (task) => {
+      if (shown++ > 0 && !json) ctx.stdout.write('\n');
+      await show(task, json, ctx);
+      return { exit: EXIT.done, word: 'shown' };
+    });
   },
 };
 export default verb;
+
+async function show(stored: StoredTask, json: boolean, ctx: Context): Promise<void> {
+  const { describeTask } = await import('../../queries/list.ts');
+  const { showTask } = await import('../../queries/show.ts');
+  const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
+  const facts = showTask(stored, row);
+  if (json) ctx.stdout.write(`${JSON.stringify(facts)}\n`);
+  else await print(stored, facts, ctx);
+}
 
 type Facts = ReturnType<typeof import('../../queries/show.ts').showTask>;
 

@@ -7,10 +7,10 @@ export const VERBS = {
     summary: 'give a goal to an agent, with its own branch and sandbox',
     load: () => import('./start.ts'),
   },
-  logs: { group: 'Agents', summary: 'show the log of an agent', load: () => import('./logs.ts') },
+  logs: { group: 'Agents', summary: 'show the log of agents', load: () => import('./logs.ts') },
   show: {
     group: 'Agents',
-    summary: 'show one task: goal, state, changes, cost, refused hosts',
+    summary: 'show tasks: goal, state, changes, cost, refused hosts',
     load: () => import('./show.ts'),
   },
   send: {

@@ -1,5 +1,5 @@
 // agent-run/control-server.ts: answers requests on the task's control socket while it runs: stop it, send the agent a message, add
-// rules, attach to its terminal, open a shell beside it.
+// rules, attach to its terminal, open a shell or run a command beside it.
 import { AgsError } from '../protocol/errors.ts';
 import { serveControl, StreamAnswer } from '../lib/process/control.ts';
 import type { TaskPaths } from '../store/layout.ts';
@@ -70,6 +70,8 @@ export function openControlServer(paths: TaskPaths): ControlServer {
       }
       case 'shell':
         return openShell(requireLive(), wish);
+      case 'exec':
+        return openCommand(requireLive(), wish);
       default:
         return requireLive().network.answer(request);
     }
@@ -126,12 +128,22 @@ function openShell(live: LiveTurn, wish: WindowWish): StreamAnswer {
   const number = (value: unknown, other: number): number =>
     typeof value === 'number' && value >= 1 && value <= 9999 ? Math.floor(value) : other;
   const term = typeof wish.term === 'string' && /^[\w.+-]{1,40}$/.test(wish.term) ? wish.term : 'xterm-256color';
-  const given = Array.isArray(wish.argv) ? wish.argv.filter((word): word is string => typeof word === 'string') : [];
+  const given = wordsOf(wish);
   const argv = given.length > 0 ? given : ['sh', '-c', 'exec "${SHELL:-/bin/sh}"'];
-  return singleClient((onData) =>
+  return singleClient(({ onData }) =>
     startInside(live.sandbox, ['env', `TERM=${term}`, ...argv], {
       window: { columns: number(wish.columns, 80), rows: number(wish.rows, 24) },
       onData,
     }),
   );
+}
+
+function openCommand(live: LiveTurn, wish: WindowWish): StreamAnswer {
+  const argv = wordsOf(wish);
+  if (argv.length === 0) throw new AgsError('usage.invalid', 'The command is empty.');
+  return singleClient((on) => startInside(live.sandbox, argv, { window: null, ...on }));
+}
+
+function wordsOf({ argv }: WindowWish): string[] {
+  return Array.isArray(argv) ? argv.filter((word): word is string => typeof word === 'string') : [];
 }

@@ -39,12 +39,26 @@ export function createHub(): TerminalHub {
   };
 }
 
-/** Serves a program to one client: it ends when the client disconnects, and prints as fast as the client reads. */
-export function singleClient(start: (onData: (data: Buffer) => void) => Promise<Inside>): StreamAnswer {
+interface ProgramOutput {
+  onData(data: Buffer): void;
+  onError(data: Buffer): void;
+  onReady(ready: boolean): void;
+}
+
+/**
+ * Serves a program to one client: it ends when the client disconnects, and prints as fast as the client reads. The client's socket is
+ * always read, or its end would go unnoticed; a client with much input waits when it is told to.
+ */
+export function singleClient(start: (on: ProgramOutput) => Promise<Inside>): StreamAnswer {
   return new StreamAnswer((socket) => {
     let take = (_taken: boolean): void => undefined;
-    start((data) => {
-      if (!socket.write(frame('d', data))) take(false);
+    const pass = (kind: 'd' | 'r', data: Buffer): void => {
+      if (!socket.write(frame(kind, data))) take(false);
+    };
+    start({
+      onData: (data) => pass('d', data),
+      onError: (data) => pass('r', data),
+      onReady: (ready) => void socket.write(frame('s', Buffer.from([ready ? 1 : 0]))),
     }).then(
       (program) => {
         take = (taken) => program.take(taken);

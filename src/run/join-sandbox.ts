@@ -25,26 +25,53 @@ export interface Inside {
 export async function startInside(
   sandbox: Sandbox,
   argv: readonly string[],
-  options: { window: { columns: number; rows: number } | null; onData(data: Buffer): void },
+  options: {
+    /** null: pipes in place of a terminal. */
+    window: { columns: number; rows: number } | null;
+    onData(data: Buffer): void;
+    /** Without a terminal: gets its error output, which is part of its output otherwise. */
+    onError?(data: Buffer): void;
+    /** False: no more input until true. */
+    onReady?(ready: boolean): void;
+  },
 ): Promise<Inside> {
   const socket = await enter(sandbox);
   const { window } = options;
   const words = argv.map((word) => Buffer.from(word).toString('hex'));
-  const mode = window === null ? 'pipe 0 0' : `tty ${window.columns} ${window.rows}`;
+  const { onError } = options;
+  const mode =
+    window === null ? `${onError === undefined ? 'pipe' : 'split'} 0 0` : `tty ${window.columns} ${window.rows}`;
   socket.write(`${mode} ${words.length}\n${words.map((word) => `${word}\n`).join('')}`);
   let exitCode = CUT_OFF;
+  // The program may not read its input, and the host inside may not read at all.
+  let [room, sent, told] = [true, true, true];
+  const tellReady = (): void => {
+    if ((room && sent) === told) return;
+    told = room && sent;
+    options.onReady?.(told);
+  };
   const read = createFrameReader((kind, payload) => {
     if (kind === 'd') options.onData(payload);
+    if (kind === 'r') onError?.(payload);
+    if (kind === 's') {
+      room = payload[0] === 1;
+      tellReady();
+    }
     if (kind === 'x') exitCode = payload[0] ?? CUT_OFF;
   });
   socket.on('data', (chunk: Buffer) => {
     if (!read(chunk)) socket.destroy();
   });
   socket.on('end', () => socket.destroy());
+  socket.on('drain', () => {
+    sent = true;
+    tellReady();
+  });
   const done = new Promise<number>((resolve) => socket.once('close', () => resolve(exitCode)));
   return {
     write(data) {
-      for (let at = 0; at < data.length; at += PIECE) socket.write(frame('d', data.subarray(at, at + PIECE)));
+      for (let at = 0; at < data.length; at += PIECE) sent = socket.write(frame('d', data.subarray(at, at + PIECE)));
+      tellReady();
     },
     end: () => void socket.write(frame('e')),
     hangUp: () => void socket.write(frame('h')),

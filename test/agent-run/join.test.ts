@@ -1,5 +1,6 @@
 // test/agent-run/join.test.ts: users join a running task: in a shell beside the agent, or at the terminal of an interactive agent.
 // needs: sandbox
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { enter, leaveAndComeBack } from './guest.ts';
@@ -40,6 +41,63 @@ describe.each(USUAL)('as %s', (caller) => {
     });
     await guest.sees('up');
     guest.leave();
+    const ended = await machine.event('work', 'tool.finished');
+    expect(ended['output']).toContain('gone');
+  });
+
+  test('ags exec --in runs a command beside an agent: input, output, errors and exit code are its own', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags(['start', 'work', 'write: theirs.txt x // say: here // wait: 600', '-a', 'demo', '-d']);
+    await machine.event('work', 'agent.said');
+    const beside = (argv: readonly string[], input = ''): ReturnType<typeof machine.ags> =>
+      machine.ags(['exec', '--in', 'work', '--', ...argv], { input });
+    // More than all buffers on the way hold.
+    const much = 'x'.repeat(2 ** 22);
+    const [plain, piped, missing, killed] = await Promise.all([
+      beside(['sh', '-c', 'cat theirs.txt; echo "$1" >&2; tty >&2; exit 7', 'sh', '*  "']),
+      beside(['cat'], much),
+      beside(['no-such-program']),
+      beside(['sh', '-c', 'kill -9 $$']),
+    ]);
+    expect(plain).toEqual({ code: 7, signal: null, stdout: 'x\n', stderr: '*  "\nnot a tty\n' });
+    expect(piped).toEqual({ code: 0, signal: null, stdout: much, stderr: '' });
+    expect(missing).toMatchObject({ code: 127, stderr: expect.stringContaining('no-such-program') as string });
+    expect(killed.code).toBe(137);
+    expect(await machine.ags(['exec', '--in', 'work', '--limit', 'time=1m', '--', 'true'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--in takes no --limit') as string,
+    });
+    await machine.ags(['stop', 'work']);
+    expect(await beside(['true'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('work is not running') as string,
+    });
+  });
+
+  test('a command beside an agent is hung up with ags, also while it leaves its input unread', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags([
+      'start',
+      'work',
+      'say: here // run: for i in $(seq 500); do test -e gone && break; sleep 0.1; done; ls',
+      '-a',
+      'demo',
+      '-d',
+    ]);
+    await machine.event('work', 'agent.said');
+    const command = machine.start([
+      'exec',
+      '--in',
+      'work',
+      '--',
+      'sh',
+      '-c',
+      'trap "touch gone; exit" HUP; echo up; exec >/dev/null 2>&1; while :; do sleep 0.1; done',
+    ]);
+    // It stays full: nobody reads it.
+    command.stdin?.on('error', () => undefined).write(Buffer.alloc(2 ** 23));
+    await once(command.stdout as NodeJS.ReadableStream, 'data');
+    command.kill('SIGKILL');
     const ended = await machine.event('work', 'tool.finished');
     expect(ended['output']).toContain('gone');
   });

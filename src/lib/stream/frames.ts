@@ -2,8 +2,8 @@
 // runner, and between the runner and the host program inside a sandbox (sandbox/io/inside-host.ts).
 // Invariant: a frame that is too long ends the reading; only the current frame is kept.
 
-/** d: data. w: window size. e: end of input. h: hang up. x: exit code. */
-export type FrameKind = 'd' | 'w' | 'e' | 'h' | 'x';
+/** d: data. r: error output. s: the other side stops sending data (0), or goes on (1). w: window size. e: end of input. h: hang up. x: exit code. */
+export type FrameKind = 'd' | 'r' | 's' | 'w' | 'e' | 'h' | 'x';
 
 export function frame(kind: FrameKind, payload: Uint8Array = EMPTY): Buffer {
   const head = Buffer.alloc(HEAD);
@@ -37,6 +37,6 @@ export function createFrameReader(onFrame: (kind: FrameKind, payload: Buffer) =>
 }
 
 const HEAD = 5;
-const KINDS = 'dwehx';
+const KINDS = 'drswehx';
 const MAX_BYTES = 2 ** 20;
 const EMPTY = Buffer.alloc(0);

@@ -5,8 +5,8 @@
 #
 # It runs the command and ends with it; without one it stays until the sandbox is ended. It listens on the sandbox's own
 # loopback; the runner comes in by Sandbox.connect. A program inside can connect as well: it gets nothing that it could not do
-# by itself. A connection sends a line "tty|pipe columns rows count", then as many lines as count says, each a word of the
-# command in hexadecimal, and then frames (lib/stream/frames.ts).
+# by itself. A connection sends a line "tty|pipe|split columns rows count" (split: errors apart from output), then as many
+# lines as count says, each a word of the command in hexadecimal, and then frames (lib/stream/frames.ts).
 use strict; use warnings; use IO::Socket::INET; use POSIX ();
 my $port = shift;
 my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 16, ReuseAddr => 1);
@@ -42,7 +42,7 @@ sub serve {
     while (sysread $guest, my $c, 1) { return $text if $c eq "\n"; $text .= $c; POSIX::_exit(1) if length $text > 1048576 }
     POSIX::_exit(1);
   };
-  my ($mode, $cols, $rows, $count) = $line->() =~ /^(tty|pipe) (\d{1,5}) (\d{1,5}) (\d{1,4})$/ or POSIX::_exit(1);
+  my ($mode, $cols, $rows, $count) = $line->() =~ /^(tty|pipe|split) (\d{1,5}) (\d{1,5}) (\d{1,4})$/ or POSIX::_exit(1);
   push @words, pack 'H*', $line->() for 1 .. $count;
   my ($in, $out, $slave);
   if ($mode eq 'tty') {
@@ -53,34 +53,46 @@ sub serve {
     open $slave, '+<', '/dev/pts/' . unpack 'i', $number or POSIX::_exit(1);
     $out = $in;
   }
-  my ($from_in, $to_in, $from_out, $to_out);
-  if ($mode eq 'pipe') { pipe $from_in, $to_in; pipe $from_out, $to_out; ($in, $out) = ($to_in, $from_out) }
+  my ($from_in, $to_in, $from_out, $to_out, $from_err, $to_err);
+  if ($mode ne 'tty') { pipe $from_in, $to_in; pipe $from_out, $to_out; ($in, $out) = ($to_in, $from_out) }
+  if ($mode eq 'split') { pipe $from_err, $to_err }
   my $pid = fork() // POSIX::_exit(1);
   if (!$pid) {
     POSIX::setsid();
     $SIG{$_} = 'DEFAULT' for qw(INT QUIT TERM PIPE);
     if ($slave) { my $none = 0; ioctl $slave, 0x540e, $none }
     my ($i, $o) = $slave ? ($slave, $slave) : ($from_in, $to_out);
-    POSIX::dup2(fileno $i, 0); POSIX::dup2(fileno $o, $_) for 1, 2;
+    POSIX::dup2(fileno $i, 0); POSIX::dup2(fileno $o, 1); POSIX::dup2(fileno($to_err // $o), 2);
     POSIX::close($_) for 3 .. 63;
     exec { $words[0] } @words or print STDERR "ags: $words[0]: $!\n";
-    POSIX::_exit(127);
+    POSIX::_exit($!{ENOENT} ? 127 : 126);
   }
-  close $_ for grep { $_ } $slave, $from_in, $to_out;
+  close $_ for grep { $_ } $slave, $from_in, $to_out, $to_err;
   $SIG{PIPE} = 'IGNORE';
-  fcntl $_, 4, 04001 | ($_ == $in && $mode eq 'tty' ? 2 : 0) for $guest, $in, $out;
-  my ($got, $to_program, $to_guest, $input_over, $output_over) = ('', '', '', 0, 0);
-  until ($output_over && $to_guest eq '') {
+  fcntl $_, 4, 04001 | ($_ == $in && $mode eq 'tty' ? 2 : 0) for grep { $_ } $guest, $in, $out, $from_err;
+  my ($got, $to_program, $to_guest, $input_over) = ('', '', '', 0);
+  # The guest is always read, or nobody would notice that it is gone; it is asked to wait instead.
+  my $waits = 0;
+  my $flow = sub {
+    return if $waits ? length($to_program) >= 65536 : length($to_program) < 262144;
+    $waits = 1 - $waits; $to_guest .= 's' . pack('N', 1) . chr(1 - $waits);
+  };
+  my @outs = ([$out, 'd'], $from_err ? [$from_err, 'r'] : ());
+  my $ended;
+  while (1) {
+    # A program may close its output and go on.
+    if (!@outs && !defined $ended) { $ended = $? if waitpid $pid, 1 }
+    last if defined $ended && $to_guest eq '';
     my ($read, $write) = ('', '');
-    vec($read, fileno $guest, 1) = 1 if length($to_program) < 262144;
-    vec($read, fileno $out, 1) = 1 if !$output_over && length($to_guest) < 262144;
+    vec($read, fileno $guest, 1) = 1;
+    if (length($to_guest) < 262144) { vec($read, fileno $_->[0], 1) = 1 for @outs }
     vec($write, fileno $guest, 1) = 1 if $to_guest ne '';
     vec($write, fileno $in, 1) = 1 if $in && $to_program ne '';
-    next unless select($read, $write, undef, undef) > 0;
-    if (vec $read, fileno $out, 1) {
-      my $size = sysread $out, my $chunk, 65536;
-      if ($size) { $to_guest .= 'd' . pack('N', $size) . $chunk }
-      elsif (defined $size || !$!{EAGAIN}) { $output_over = 1 }
+    next unless select($read, $write, undef, @outs ? undef : 0.05) > 0;
+    for my $one (my @ready = grep { vec $read, fileno $_->[0], 1 } @outs) {
+      my $size = sysread $one->[0], my $chunk, 65536;
+      if ($size) { $to_guest .= $one->[1] . pack('N', $size) . $chunk }
+      elsif (defined $size || !$!{EAGAIN}) { @outs = grep { $_ != $one } @outs }
     }
     if (vec $read, fileno $guest, 1) {
       my $size = sysread $guest, my $chunk, 65536;
@@ -91,7 +103,7 @@ sub serve {
         POSIX::_exit(1) if $length > 1048576;
         last if length $got < 5 + $length;
         my $payload = substr $got, 5, $length; substr $got, 0, 5 + $length, '';
-        if ($kind eq 'd') { $to_program .= $payload if $in }
+        if ($kind eq 'd') { $to_program .= $payload if $in; $flow->() }
         elsif ($kind eq 'e') { $input_over = 1; $to_program .= "\x04" if $mode eq 'tty' }
         elsif ($kind eq 'h') { kill 'HUP', -$pid, $pid }
         elsif ($kind eq 'w' && $mode eq 'tty') {
@@ -102,18 +114,17 @@ sub serve {
     }
     if ($in && $to_program ne '' && vec $write, fileno $in, 1) {
       my $size = syswrite $in, $to_program;
-      if (defined $size) { substr $to_program, 0, $size, '' }
-      elsif (!$!{EAGAIN}) { $to_program = ''; if ($mode eq 'pipe') { close $in; $in = undef } }
+      if (defined $size) { substr $to_program, 0, $size, ''; $flow->() }
+      elsif (!$!{EAGAIN}) { $to_program = ''; $flow->(); if ($mode ne 'tty') { close $in; $in = undef } }
     }
-    if ($in && $input_over && $to_program eq '' && $mode eq 'pipe') { close $in; $in = undef }
+    if ($in && $input_over && $to_program eq '' && $mode ne 'tty') { close $in; $in = undef }
     if ($to_guest ne '' && vec $write, fileno $guest, 1) {
       my $size = syswrite $guest, $to_guest;
       if (defined $size) { substr $to_guest, 0, $size, '' } elsif (!$!{EAGAIN}) { kill 'HUP', -$pid, $pid; POSIX::_exit(0) }
     }
   }
-  waitpid $pid, 0;
   fcntl $guest, 4, 0;
-  syswrite $guest, 'x' . pack('N', 1) . chr status($?);
+  syswrite $guest, 'x' . pack('N', 1) . chr status($ended);
   # Who is still talking to a closed connection has it reset, and loses our last word with it.
   shutdown $guest, 1;
   alarm 60;

@@ -43,7 +43,18 @@ export interface RunHooks {
   gate(request: GateRequest): Promise<GateVerdict>;
   /** Passes the reported actions of agents that hooks cannot stop to the hooks. Does nothing for other agents. */
   observe(event: AgentEvent): void;
+  /** Whether a post-stop hook runs in the sandbox. */
+  readonly endsInside: boolean;
+  /** Asks the post-stop hooks whether the agent is done. null: all say yes, or there are none. Never rejects. */
+  atEnd(signal: AbortSignal): Promise<Refusal | null>;
   close(): Promise<void>;
+}
+
+export interface Refusal {
+  /** For the agent. */
+  readonly reason: string;
+  /** The hook's name and its own words. */
+  readonly by?: { readonly hook: string; readonly said: string };
 }
 
 export interface RunHooksInput {
@@ -56,6 +67,8 @@ export interface RunHooksInput {
   readonly run: number;
   readonly agent: Pick<Agent, 'name' | 'gate' | 'readHook'>;
   readonly goal: string;
+  /** A person is at the agent's terminal: its own stop hook asks the post-stop hooks. Otherwise the runner asks them (`atEnd`). */
+  readonly interactive: boolean;
   /** The command that starts Perl inside. */
   readonly perl: readonly string[];
   emit(event: HookDecided): void;
@@ -93,9 +106,17 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   });
   const enforced = agent.gate === 'enforced';
   const { readHook } = agent;
+  let sentBack = 0;
+  const gate = async (request: GateRequest): Promise<GateVerdict> => {
+    // What a program inside says about the agent's end does not count.
+    if (request.when === 'stop' && !input.interactive) return { allow: true };
+    const verdict = await engine.decide(request, 'enforced');
+    if (verdict.allow || (request.when === 'stop' && ++sentBack > MAX_SENT_BACK)) return { allow: true };
+    return { allow: false, reason: verdict.reason };
+  };
   const server = serveHookListener(async (event, json) => {
     const request = readHook?.(event, json) ?? null;
-    return request === null ? { allow: true } : engine.decide(request, 'enforced');
+    return request === null ? { allow: true } : gate(request);
   });
   const observer = createObserver(
     (request) => engine.decide(request, 'observed'),
@@ -103,7 +124,8 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   );
   // The client waits a little longer than the slowest hook, so that a refusal carries the hook's reason and not a timeout's.
   const seconds = Math.ceil(engine.longestMs / 1000) + 5;
-  const wanted = enforced && hooks.length > 0;
+  const asking = input.interactive ? hooks : hooks.filter(({ point }) => point !== 'post-stop');
+  const wanted = enforced && asking.length > 0;
   const viaListener = wanted && readHook !== null;
   return {
     listener: wanted ? { command: clientCommand(input.perl), url: `http://127.0.0.1:${HOOKS_PORT}/hook` } : null,
@@ -112,9 +134,18 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
     onListener(name, handle) {
       if (name === LISTENER) handle.on('connection', (socket: Socket) => server.enter(socket));
     },
-    gate: (request) => engine.decide(request, 'enforced'),
+    gate,
     observe(event) {
       if (!enforced) observer.observe(event);
+    },
+    endsInside: input.config.hooks.commands.some(({ point, inside }) => point === 'post-stop' && inside),
+    async atEnd(signal) {
+      const over = (): void => engine.close();
+      signal.addEventListener('abort', over);
+      if (signal.aborted) over();
+      const verdict = await engine.decide({ when: 'stop', tool: '', actions: [], input: {} }, 'enforced');
+      signal.removeEventListener('abort', over);
+      return verdict.allow ? null : verdict;
     },
     async close() {
       server.close();
@@ -129,6 +160,8 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
 }
 
 const LISTENER = 'hooks';
+/** A hook that always refuses must not keep an agent at work for ever. */
+export const MAX_SENT_BACK = 5;
 
 function tooFast(count: number): HookDecided {
   const reason = `${count} actions were not checked by hooks: they came too fast.`;

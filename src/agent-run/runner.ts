@@ -14,7 +14,9 @@ import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
 import { authorOf, layersFor, planAgentRun, type PlannedAgent } from './plan-agent.ts';
+import { createAllowance, type Allowance } from './allowance.ts';
 import { runTurn, type TurnEnd } from './turn.ts';
+import type { TurnSandboxInput } from './turn-sandbox.ts';
 import { versionNotice } from '../agent-setup/version.ts';
 import { bringOut } from '../results/bring-out.ts';
 import { countRisky } from '../results/change-set.ts';
@@ -25,7 +27,8 @@ import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { builderOf, imageOf, rootOfPlan } from '../run/run-plan.ts';
 import type { ServiceListeners } from '../run/network/network-input.ts';
-import { openRunHooks } from './run-hooks.ts';
+import { askAtEnd } from './ask-at-end.ts';
+import { openRunHooks, type Refusal, type RunHooks } from './run-hooks.ts';
 import { createRunRecord, type RunRecord } from './run-record.ts';
 import { createAttention, createBudget, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
@@ -171,30 +174,65 @@ async function withServices(
   return await use({ services, docker });
 }
 
-/** Runs turns until no message is left. */
+/**
+ * Runs turns until no message is left and no post-stop hook sends the agent back. A run without a person at its terminal becomes
+ * ready in one place only: after its hooks said yes.
+ */
 async function runTurns(
   runner: Runner,
   planned: PlannedAgent,
   prepared: PreparedLayers,
   beside: Beside,
 ): Promise<Outcome> {
-  const { stored, events, run, control } = runner;
+  const { stored, run, control } = runner;
   const goal = stored.task.goal?.text ?? '';
+  const asksAtEnd = stored.task.goal?.interactive !== true;
   // True for the first turn after an import.
   const imported = stored.run.begins !== undefined && stored.run.layers === undefined;
   // An agent that was killed before it reported its session does not know its goal.
   const forgot = run.now.turns !== undefined && run.now.session === undefined;
   const first = run.now.turns === undefined ? { text: goal, drop: () => undefined } : takeMessage(stored.paths);
   const prompt = imported ? importedPrompt : forgot ? goalPrompt : (_goal: string, message: string) => message;
-  const begin = first === null ? null : { ...first, text: prompt(goal, first.text) };
-  for (let message: TakenMessage | null = begin; message !== null; message = takeMessage(stored.paths)) {
-    const end = await takeTurn(runner, planned, prepared, beside, message);
-    await fetchWork(runner, planned);
-    const outcome = judge(end, control, planned);
-    events.append({ type: 'turn.ended', turn: run.now.turns ?? 1, exitCode: end.exitCode, state: outcome.state });
-    if (outcome.state !== 'ready' || control.stopped.aborted) return outcome;
+  let message: TakenMessage | null = first === null ? null : { ...first, text: prompt(goal, first.text) };
+  await using hooks = await openHooks(runner, planned);
+  const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, ...beside };
+  using allowance = createAllowance(control, planned.plan.config.limits.wallSeconds);
+  for (;;) {
+    let outcome: Outcome | null = null;
+    if (message !== null) {
+      const end = await takeTurn(runner, input, allowance, message);
+      await fetchWork(runner, planned);
+      outcome = judge(end, control, planned);
+      runner.events.append({
+        type: 'turn.ended',
+        turn: run.now.turns ?? 1,
+        exitCode: end.exitCode,
+        state: outcome.state,
+      });
+      if (outcome.state !== 'ready' || control.stopped.aborted) return outcome;
+    }
+    const refusal = asksAtEnd ? await askAtEnd(input, control) : null;
+    if (asksAtEnd && hooks.endsInside) await fetchWork(runner, planned);
+    const stopped = stoppedOutcome(control, outcome?.exitCode ?? null);
+    if (stopped !== null) return stopped;
+    const told = takeMessage(stored.paths);
+    if (told !== null) allowance.renew();
+    if (refusal === null) {
+      if (told === null) return { state: run.now.result == null ? 'no-changes' : 'ready', exitCode: 0 };
+      message = told;
+      continue;
+    }
+    if (told === null && !allowance.sendBack()) return refused(refusal, outcome?.exitCode ?? null);
+    const knows = planned.agent.resumes && run.now.session !== undefined;
+    const text = `${told === null ? '' : `${told.text}\n\n`}You are not done yet. ${refusal.reason}`;
+    message = { text: knows ? text : goalPrompt(goal, text), drop: () => told?.drop() };
   }
-  return { state: run.now.result == null ? 'no-changes' : 'ready', exitCode: 0 };
+}
+
+/** After a post-stop hook has refused as often as it may. */
+function refused({ reason, by }: Refusal, exitCode: number | null): Outcome {
+  const why = by === undefined ? reason : `The hook ${by.hook} still refuses: ${by.said}`;
+  return { state: 'failed', reason: oneLine(why, 1000), exitCode };
 }
 
 /** The conversation stayed on the other machine, so the prompt tells the agent the original goal. */
@@ -205,16 +243,8 @@ function importedPrompt(goal: string, message: string): string {
 
 const goalPrompt = (goal: string, message: string): string => `${goal}\n\n${message}`;
 
-async function takeTurn(
-  runner: Runner,
-  planned: PlannedAgent,
-  prepared: PreparedLayers,
-  beside: Beside,
-  { text: prompt, drop }: TakenMessage,
-): Promise<TurnEnd> {
-  const { context, stored, events, run, control, attention } = runner;
-  const turn = (run.now.turns ?? 0) + 1;
-  const budget = createBudget(run, control, stored.task.goal ?? {}, planned.agent);
+async function openHooks(runner: Runner, planned: PlannedAgent): Promise<RunHooks & AsyncDisposable> {
+  const { context, stored, events, run, control } = runner;
   const hooks = await openRunHooks({
     context,
     project: stored.task.project,
@@ -223,50 +253,66 @@ async function takeTurn(
     run: run.now.number ?? 1,
     agent: planned.agent,
     goal: stored.task.goal?.text ?? '',
+    interactive: stored.task.goal?.interactive === true,
     perl: perlInside(rootOfPlan(planned.plan), '/usr/bin/perl'),
     emit: (event) => void events.append({ ...event }),
     runInside: (argv, input, signal) => control.runInside(argv, input, signal),
   });
-  try {
-    const end = await runTurn({
-      context,
-      stored,
-      planned,
-      prepared,
-      hooks,
-      ...beside,
-      events,
-      prompt,
-      session: run.now.session ?? null,
-      newSession: randomUUID(),
-      onUp(live) {
-        if (run.now.state === 'preparing') run.move('running');
-        events.append({
-          type: 'run.started',
-          turn,
-          agent: planned.agent.name,
-          title: planned.agent.title,
-          version: planned.program.version,
-          prompt: turn === 1 ? '' : prompt,
-          sandbox: run.now.label,
-        });
-        run.set({ turns: turn, fetched: false });
-        drop();
-        control.up(live);
-      },
-      onEvent(event) {
-        if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
-        budget.count(event);
-        attention.agent(event);
-      },
-      onNetworkAsks: (hosts) => attention.network(hosts),
-      notice: (text) => void events.append({ type: 'run.noticed', text }),
-    });
-    return end;
-  } finally {
-    control.down();
-    await hooks.close();
-  }
+  return { ...hooks, [Symbol.asyncDispose]: () => hooks.close() };
+}
+
+function sandboxInput({
+  context,
+  stored,
+  events,
+  attention,
+}: Runner): Pick<TurnSandboxInput, 'context' | 'stored' | 'events' | 'onNetworkAsks' | 'notice'> {
+  return {
+    context,
+    stored,
+    events,
+    onNetworkAsks: (hosts) => attention.network(hosts),
+    notice: (text) => void events.append({ type: 'run.noticed', text }),
+  };
+}
+
+async function takeTurn(
+  { stored, events, run, control, attention }: Runner,
+  input: TurnSandboxInput,
+  allowance: Allowance,
+  { text: prompt, drop }: TakenMessage,
+): Promise<TurnEnd> {
+  const { planned } = input;
+  const turn = (run.now.turns ?? 0) + 1;
+  const maxTurns = stored.task.goal?.maxTurns ?? null;
+  const budget = createBudget(run, control, stored.task.goal ?? {}, planned.agent, allowance.steps);
+  return await runTurn({
+    ...input,
+    prompt,
+    session: run.now.session ?? null,
+    newSession: randomUUID(),
+    maxTurns: maxTurns === null ? null : Math.max(1, maxTurns - allowance.steps.count),
+    onUp(live) {
+      if (run.now.state === 'preparing') run.move('running');
+      events.append({
+        type: 'run.started',
+        turn,
+        agent: planned.agent.name,
+        title: planned.agent.title,
+        version: planned.program.version,
+        prompt: turn === 1 ? '' : prompt,
+        sandbox: run.now.label,
+      });
+      run.set({ turns: turn, fetched: false });
+      drop();
+      control.up(live);
+    },
+    onEvent(event) {
+      if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
+      budget.count(event);
+      attention.agent(event);
+    },
+  }).finally(() => control.down());
 }
 
 /** Brings the work onto the branch. If that fails, the work stays in the task, and the run's reason tells why. */
@@ -285,12 +331,16 @@ interface Outcome {
   readonly limit?: boolean;
 }
 
+/** null: nothing asked the run to stop. */
+function stoppedOutcome({ reason }: ControlServer, exitCode: number | null): Outcome | null {
+  if (reason === null) return null;
+  return { state: reason.failed ? 'failed' : 'stopped', reason: reason.text, exitCode, limit: reason.failed };
+}
+
 function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): Outcome {
   const { exitCode, finished } = end;
-  if (control.reason !== null) {
-    const { failed, text } = control.reason;
-    return { state: failed ? 'failed' : 'stopped', reason: text, exitCode, limit: failed };
-  }
+  const stopped = stoppedOutcome(control, exitCode);
+  if (stopped !== null) return stopped;
   if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode, limit: true };
   if (finished?.ok === false) {
     const fix = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';

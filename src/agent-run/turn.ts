@@ -1,50 +1,29 @@
 // agent-run/turn.ts: runs one turn of an agent in a sandbox over the run's workspace, and records its output.
 // Invariant: when runTurn returns, no process of the sandbox is left, and all output has been recorded.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
 import type { AgentDriver, AgentPlan } from '../agents/agent.ts';
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import type { Decision } from '../protocol/network.ts';
 import { createLines } from '../lib/stream/lines.ts';
 import { readAtEase } from '../lib/stream/read-at-ease.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
-import { perlInside } from '../sandbox/spec/interpreter.ts';
-import { INSIDE_HOST, insideHostArgv, insideHostScript } from '../sandbox/io/inside-host.ts';
-import type { EventLog } from '../store/events.ts';
-import type { StoredTask } from '../store/tasks.ts';
 import { createRecorder } from './record-events.ts';
-import { describeAgentRun } from '../workspace/agent-workspace.ts';
-import { authorOf, type PlannedAgent } from './plan-agent.ts';
 import { endpointOf } from '../agent-setup/agent-network.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
-import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
-import { withListeners, type RunHooks } from './run-hooks.ts';
-import type { NestedDocker } from '../nested-docker/nested-docker.ts';
-import type { ServiceListeners } from '../run/network/network-input.ts';
-import { openRunNetwork, type RunNetwork } from '../run/network/run-network.ts';
-import { PIPED_INPUT, runSandboxed, writtenBy } from '../run/run-sandboxed.ts';
+import type { RunNetwork } from '../run/network/run-network.ts';
+import { PIPED_INPUT } from '../run/run-sandboxed.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
-import type { HostContext } from '../run/host-context.ts';
+import { HOME_FILES, runTurnSandbox, type TurnSandboxInput } from './turn-sandbox.ts';
 
-export interface TurnInput {
-  readonly context: HostContext;
-  readonly stored: StoredTask;
-  readonly planned: PlannedAgent;
-  readonly prepared: PreparedLayers;
-  readonly hooks: RunHooks;
-  readonly services: ServiceListeners | null;
-  readonly docker: NestedDocker | null;
-  readonly events: EventLog;
+export interface TurnInput extends TurnSandboxInput {
   readonly prompt: string;
   /** The conversation to resume; null: start a new one. */
   readonly session: string | null;
   readonly newSession: string;
+  /** How many steps it may take; null: no limit. */
+  readonly maxTurns: number | null;
   /** The sandbox runs. The value is valid until the turn ends. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
-  /** Connections to these hosts wait for the user's answer. */
-  onNetworkAsks(hosts: readonly string[]): void;
-  notice(text: string): void;
 }
 
 export interface LiveTurn {
@@ -65,87 +44,20 @@ export interface TurnEnd {
 }
 
 export async function runTurn(input: TurnInput): Promise<TurnEnd> {
-  const { context, stored, planned, events } = input;
-  const { paths, task } = stored;
-  const interactive = task.goal?.interactive === true;
+  const { stored, planned } = input;
+  const interactive = stored.task.goal?.interactive === true;
   const agentPlan = planAgent(input, interactive);
-  const plan = {
-    ...planned.plan,
-    network: {
-      ...planned.plan.network,
-      spec: joinable(withListeners(planned.plan.network.spec, input.hooks.listeners)),
-    },
-  };
-  const more = {
-    mounts: planned.program.mounts,
-    files: [
-      ...agentPlan.files,
-      ...input.hooks.files,
-      ...agentPlan.homeFiles.map(({ path, content }) => ({ to: join(HOME_FILES, path), content })),
-      { to: INSIDE_HOST, content: insideHostScript() },
-    ],
-    env: { ...committer(planned), ...agentPlan.env },
-  };
-  const spec = describeAgentRun(context, plan, paths, task.name, input.prepared, more);
-  const denied = createDenials(events);
-  // Network events arrive outside of this function. An event that cannot be written, as on a full disk, ends the turn, not the runner.
-  let unwritten: { readonly error: unknown } | null = null;
-  let kill = (): void => undefined;
-  const noting = (note: () => void): void => {
-    try {
-      note();
-    } catch (error) {
-      unwritten ??= { error };
-      kill();
-    }
-  };
-  await using network = openRunNetwork({
-    context,
-    id: task.id,
-    startedAtMs: context.now().getTime(),
-    project: plan.project.root,
-    events: (event) =>
-      noting(() => {
-        events.append(event);
-        if (event.type === 'network.asked') input.onNetworkAsks(network.asked());
-      }),
-    onDecision: (decision) =>
-      noting(() => {
-        denied(decision);
-        input.onNetworkAsks(network.asked());
-      }),
-    config: plan.config,
-    grants: plan.network.grants,
-    secrets: plan.network.secrets,
-    notice: (text) => noting(() => input.notice(text)),
-    services: input.services,
-    docker: input.docker,
-  });
   // The log of all turns may take as much disk space as the agent's own files.
-  const stream = openAgentStream(input, Math.min(MAX_LOG, spec.limits.diskBytes));
+  const stream = openAgentStream(input, Math.min(MAX_LOG, planned.plan.config.limits.diskBytes));
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
   let terminal: LiveTurn['terminal'] = null;
   try {
-    const outcome = await runSandboxed({
-      context,
-      plan,
-      id: task.id,
-      network: {
-        onListener(name, handle) {
-          if (name === 'hooks') input.hooks.onListener(name, handle as never);
-          else network.onListener(name, handle);
-        },
-        started: (sandbox) => network.started(sandbox),
-      },
-      command: insideHostArgv(interactive ? [] : command, perlInside(spec.root)),
+    const outcome = await runTurnSandbox(input, {
+      agentPlan,
+      command: interactive ? [] : command,
       ...(interactive ? {} : { openStdio: PIPED_INPUT }),
-      spec,
-      runDir: paths.runDir,
-      written: writtenBy(paths),
-      onStart(sandbox) {
-        kill = () => sandbox.kill();
-        if (unwritten !== null) kill();
+      onUp(sandbox, network) {
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
         // The error is thrown below, once no process is left.
         streamsOver.catch(() => sandbox.kill());
@@ -155,17 +67,15 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
       },
     });
     await streamsOver;
-    if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
     // An interactive agent reports no result that a program could read; the user saw it.
     if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
     stream.driver.exited(outcome.exitCode);
     return { ...outcome, finished: stream.finished() };
   } finally {
+    await streamsOver.catch(() => undefined);
     stream.close();
   }
 }
-
-const HOME_FILES = '/run/ags/home';
 
 function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
   const { planned, stored } = input;
@@ -180,7 +90,7 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
     session: planned.agent.resumes ? input.session : null,
     newSession: input.newSession,
     model: goal?.model ?? null,
-    maxTurns: goal?.maxTurns ?? null,
+    maxTurns: input.maxTurns,
     maxCostMicros: goal?.maxCostMicros ?? null,
     signIn: planned.signIn?.signIn ?? null,
     endpoint: endpointOf(planned.signIn),
@@ -188,23 +98,10 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
   });
 }
 
-/** Commits inside use the user's name if git has one configured, otherwise the agent's. */
-function committer({ plan, agent }: PlannedAgent): Record<string, string> {
-  const settings = plan.project.repository?.settings;
-  if (settings?.has('user.name') === true && settings.has('user.email')) return {};
-  const { agentTitle: name, agentEmail: email } = authorOf(agent);
-  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
-}
-
 /** The agent may have put links into its home, so files are copied there from inside, where links cannot lead out. */
 function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
   if (homeFiles.length === 0) return [...argv];
   return ['sh', '-c', `cp -R --no-preserve=mode ${HOME_FILES}/. "$HOME"/ && exec "$@"`, 'sh', ...argv];
-}
-
-/** Allows connections into the sandbox, so that shells and formatters can join it. */
-function joinable(network: PlannedAgent['plan']['network']['spec']): PlannedAgent['plan']['network']['spec'] {
-  return network.kind === 'gateway' ? { ...network, reach: true } : { kind: 'gateway', listeners: [], reach: true };
 }
 
 /** Sends the agent's output to its log unchanged, to its driver line by line, and to the task's events. */
@@ -285,15 +182,4 @@ function openTerminal(sandbox: Sandbox, argv: readonly string[]): NonNullable<Li
       sandbox.kill();
     });
   return { hub, program };
-}
-
-/** Records the first refusal of each host as an event. The network log counts the others. */
-function createDenials(events: EventLog): (decision: Decision) => void {
-  const seen = new Set<string>();
-  return ({ verdict, host, port, reason, program }) => {
-    const key = `${host}:${port}`;
-    if (verdict !== 'denied' || host === '' || seen.has(key) || seen.size > 200) return;
-    seen.add(key);
-    events.append({ type: 'network.denied', host, port, reason, ...(program === undefined ? {} : { program }) });
-  };
 }

@@ -6,19 +6,20 @@ import { count } from '../lib/units.ts';
 import type { ControlServer } from './control-server.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** Counts cost over all turns, and steps of this turn. */
+/** Counts cost over all turns, and steps since the last message of the user. */
 export function createBudget(
   run: RunRecord,
   control: ControlServer,
   { maxCostMicros, maxTurns }: Partial<Goal>,
   agent: Agent,
+  steps: { count: number },
 ): { count(event: AgentEvent): void } {
   const nothing = { inputTokens: 0, outputTokens: 0, costMicros: null };
   const before = agent.countsSession === true ? nothing : (run.now.used ?? nothing);
-  let steps = 0;
   return {
     count(event) {
-      if (event.type === 'tool.started' && agent.countsTurns !== true && maxTurns != null && ++steps > maxTurns)
+      const tooMany = event.type === 'tool.started' && maxTurns != null && ++steps.count > maxTurns;
+      if (tooMany && agent.countsTurns !== true)
         control.stop(true, {
           text: `Stopped: limit of ${count(maxTurns, 'step')} reached (--max-turns).`,
           failed: true,

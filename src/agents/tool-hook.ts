@@ -1,11 +1,17 @@
 // agents/tool-hook.ts: hooks in the form of Claude Code, which several agents share: PreToolUse, PostToolUse, Stop, with the same JSON.
 import type { Action } from '../protocol/agent-event.ts';
 import type { GateRequest } from '../protocol/hook.ts';
-import type { HookListener, ReadHook } from './agent.ts';
+import type { AgentInput, HookListener, ReadHook } from './agent.ts';
 import { hookCommand } from './hook-command.ts';
 import { asObject, textOf } from './json.ts';
 
-export const TOOL_HOOKS = ['PreToolUse', 'PostToolUse', 'Stop'] as const;
+const TOOL_HOOKS = ['PreToolUse', 'PostToolUse', 'Stop'] as const;
+type ToolHookEvent = (typeof TOOL_HOOKS)[number];
+
+/** At the end of a headless turn the runner itself asks the post-stop hooks. */
+export function toolHooks(mode: AgentInput['mode']): readonly ToolHookEvent[] {
+  return TOOL_HOOKS.filter((event) => mode === 'interactive' || event !== 'Stop');
+}
 
 /** Hooks also judge calls that cannot be parsed. */
 export function readToolHook(actionsOf: (tool: string, input: unknown) => readonly Action[]): ReadHook {
@@ -31,7 +37,7 @@ export function readToolHook(actionsOf: (tool: string, input: unknown) => readon
 const STOP: GateRequest = { when: 'stop', tool: '', actions: [], input: {} };
 
 /** The shell command. It also detects that the agent was sent back once, because unreachable hooks would refuse every stop. */
-export function toolHookCommand(listener: HookListener, event: (typeof TOOL_HOOKS)[number]): string {
+export function toolHookCommand(listener: HookListener, event: ToolHookEvent): string {
   const command = hookCommand(listener, event);
   if (event !== 'Stop') return command;
   const active = ['"stop_hook_active":true', '"stop_hook_active": true'].map((text) => `*'${text}'*`).join('|');

@@ -148,7 +148,7 @@ function hooks(paint: Paint): string {
         ['pre-bash', 'before a command'],
         ['pre-writes', 'before a file is written'],
         ['post-writes', 'after a file was written; the agent sees a refusal'],
-        ['post-stop', 'when the agent says that it is done; a refusal sends it back to work'],
+        ['post-stop', 'when a turn of the agent has ended; a refusal sends it back to work'],
       ] satisfies [HookPoint, string][]),
       paint,
     ),

@@ -2,16 +2,21 @@
 // Invariant: all must allow it, and no answer is a refusal: a hook that fails, times out or throws refuses. A verdict holds for
 // one request; nothing is remembered.
 import type { Action } from '../protocol/agent-event.ts';
-import type { GateRequest, GateVerdict, HookDecided, HookInput, HookPoint } from '../protocol/hook.ts';
+import type { GateRequest, HookDecided, HookInput, HookPoint } from '../protocol/hook.ts';
 import type { Answer, Hook } from './hook.ts';
 
 export interface Engine {
   /** Never rejects. */
-  decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict>;
+  decide(request: GateRequest, mode: HookDecided['mode']): Promise<Decision>;
   /** The longest time until an answer. */
   readonly longestMs: number;
   close(): void;
 }
+
+/** A verdict; `by`: the hook that refused, and its own words. */
+export type Decision =
+  | { readonly allow: true }
+  | { readonly allow: false; readonly reason: string; readonly by?: { readonly hook: string; readonly said: string } };
 
 export interface EngineInput {
   /** In the order in which they run. */
@@ -25,15 +30,12 @@ export interface EngineInput {
 /** Hooks that run at the same time; more wait, so that an agent cannot overload the machine. */
 const AT_ONCE = 8;
 const WAIT_MS = 5000;
-/** A hook that always refuses a stop would keep an agent working forever. */
-const MAX_SENT_BACK = 5;
 
 export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engine {
   const ending = new AbortController();
   const slots = createSlots(AT_ONCE);
-  let sentBack = 0;
 
-  async function decide(request: GateRequest, mode: HookDecided['mode']): Promise<GateVerdict> {
+  async function decide(request: GateRequest, mode: HookDecided['mode']): Promise<Decision> {
     const points = pointsOf(request);
     const asked = points.flatMap((point) => hooks.filter((hook) => hook.point === point));
     if (asked.length === 0) return { allow: true };
@@ -44,7 +46,8 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
     try {
       for (const hook of asked) {
         const answer = await askOne(hook, request, mode, endAt);
-        if (answer.verdict !== 'allowed') return refusal(request, answer.reason);
+        if (answer.verdict !== 'allowed')
+          return { allow: false, reason: inWords(hook, answer), by: { hook: hook.name, said: answer.reason } };
       }
       return { allow: true };
     } finally {
@@ -63,23 +66,17 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
     const answer = await within(timeoutMs, ending.signal, (signal) =>
       hook.ask({ version: 1, hook: hook.point, ...about, tool, actions, input }, signal),
     );
-    const said = answer.verdict === 'allowed' ? answer : { ...answer, reason: inWords(hook, answer) };
     emit({
       type: 'hook.decided',
       point: hook.point,
       hook: hook.name,
       tool,
-      verdict: said.verdict,
-      reason: said.verdict === 'allowed' ? null : said.reason,
+      verdict: answer.verdict,
+      reason: answer.verdict === 'allowed' ? null : inWords(hook, answer),
       ms: Math.round(performance.now() - startedAt),
       mode,
     });
-    return said;
-  }
-
-  function refusal({ when }: GateRequest, reason: string): GateVerdict {
-    if (when === 'stop' && ++sentBack > MAX_SENT_BACK) return { allow: true };
-    return { allow: false, reason };
+    return answer;
   }
 
   return {

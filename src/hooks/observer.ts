@@ -37,7 +37,7 @@ export function createObserver(
         started.delete(event.id);
         if (begun !== undefined && event.outcome === 'done')
           ask({ when: 'after', tool: begun.tool, actions: [begun.action], input: null });
-      } else if (event.type === 'agent.finished') ask({ when: 'stop', tool: '', actions: [], input: null });
+      }
     },
     async close() {
       await last;

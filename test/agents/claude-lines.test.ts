@@ -222,7 +222,7 @@ describe('the hooks of Claude Code', () => {
     }
   });
 
-  test('ask about each call, after each write, and once about the end', async () => {
+  test('ask about each call and after each write', async () => {
     const asked: GateRequest[] = [];
     const { driver, wrote } = driven((request) => {
       asked.push(request);
@@ -232,16 +232,13 @@ describe('the hooks of Claude Code', () => {
     driver.line(askAbout('before', edit));
     driver.line(askAbout('after', edit));
     driver.line(askAbout('after', { tool_name: 'Bash', tool_input: { command: 'ls' } }));
-    driver.line(askAbout('stop', { stop_hook_active: false }));
-    driver.line(askAbout('stop', { stop_hook_active: true }));
     await new Promise((resolve) => setImmediate(resolve));
     const actions = [{ kind: 'write', path: '/a', change: 'edit', content: 'y' }];
     expect(asked).toEqual([
       { when: 'before', tool: 'Edit', actions, input: edit.tool_input },
       { when: 'after', tool: 'Edit', actions, input: edit.tool_input },
-      { when: 'stop', tool: '', actions: [], input: {} },
     ]);
-    expect(wrote).toHaveLength(5);
+    expect(wrote).toHaveLength(3);
   });
 });
 

@@ -58,13 +58,19 @@ describe('the plan of Codex CLI', () => {
   });
 
   test('with hooks has them in a read-only file', () => {
-    const [file] = codex.plan(inputFor(codex, { hooks: LISTENER })).files;
-    expect(file?.to).toBe('/etc/codex/requirements.toml');
-    expect(file?.content).toContain('allow_managed_hooks_only = true\n\n[features]\nhooks = true\n');
-    for (const event of ['PreToolUse', 'PostToolUse', 'Stop'])
-      expect(file?.content).toMatch(
-        new RegExp(`\\[\\[hooks\\.${event}\\.hooks\\]\\]\ntype = "command"\ncommand = ".*/run/ags/hook ${event} `),
-      );
+    for (const [mode, events] of [
+      ['headless', ['PreToolUse', 'PostToolUse']],
+      ['interactive', ['PreToolUse', 'PostToolUse', 'Stop']],
+    ] as const) {
+      const [file] = codex.plan(inputFor(codex, { hooks: LISTENER, mode })).files;
+      expect(file?.to).toBe('/etc/codex/requirements.toml');
+      expect(file?.content).toContain('allow_managed_hooks_only = true\n\n[features]\nhooks = true\n');
+      for (const event of events)
+        expect(file?.content).toMatch(
+          new RegExp(`\\[\\[hooks\\.${event}\\.hooks\\]\\]\ntype = "command"\ncommand = ".*/run/ags/hook ${event} `),
+        );
+      expect(file?.content.match(/^type = "command"$/gm)).toHaveLength(events.length);
+    }
   });
 });
 

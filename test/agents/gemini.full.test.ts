@@ -56,16 +56,6 @@ describe('the plan of Gemini CLI', () => {
                 },
               },
               "hooks": {
-                "AfterAgent": [
-                  {
-                    "hooks": [
-                      {
-                        "command": "timeout -k 1 3600 /usr/bin/perl -T /run/ags/hook AfterAgent >&2 || { [ $? -ne 2 ] || exit 2; }",
-                        "name": "AfterAgent-0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f",
-                        "timeout": 3660000,
-                        "type": "command",
-                      },
-                    ],
                   },
                 ],
                 "AfterTool": [
@@ -363,7 +353,6 @@ describe('the real Gemini CLI', () => {
       'after write_file',
       'before run_shell_command',
       'before run_shell_command',
-      'stop ',
     ]);
 
     const second = await stage.turn({ session: first.session, model: MODEL });

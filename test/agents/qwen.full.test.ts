@@ -73,15 +73,6 @@ describe('the plan of Qwen Code', () => {
                     "matcher": "*",
                   },
                 ],
-                "Stop": [
-                  {
-                    "hooks": [
-                      {
-                        "command": "timeout -k 1 3600 /usr/bin/perl -T /run/ags/hook Stop >&2 || { [ $? -ne 2 ] || exit 2; }",
-                        "timeout": 3660,
-                        "type": "command",
-                      },
-                    ],
                   },
                 ],
               },
@@ -279,7 +270,6 @@ describe('the real Qwen Code', () => {
       'after write_file',
       'before run_shell_command',
       'before run_shell_command',
-      'stop ',
     ]);
 
     const second = await stage.turn({ session: first.session });

@@ -31,6 +31,8 @@ export async function startPipeline(
   agent: Agent,
   caller: Caller,
   scenario: (project: string) => Scenario,
+  /** A hook of the user that is asked when the agent is done. */
+  postStop = 'exit 0',
 ): Promise<Pipeline> {
   const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
@@ -48,7 +50,7 @@ export async function startPipeline(
   mkdirSync(config, { recursive: true });
   writeFileSync(
     join(config, 'config.yaml'),
-    `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n`,
+    `network:\n  dns: ["${context.dns}"]\n  addresses: ["${ORIGIN}/32"]\nhooks:\n  pre-bash:\n    - run: ${JSON.stringify(HOOK)}\n  post-stop:\n    - run: ${JSON.stringify(postStop)}\n`,
   );
   machine.write('../ca.pem', context.authority.certificatePem);
   const env = {

@@ -1,6 +1,6 @@
 // test/e2e/agents.full.test.ts: the real programs of all agents, started by `ags start`, in our sandbox, through our gateway, against a
 // scripted model at the address of the real one: a write, a command, a refused command, a denied host, the search for a key, and a
-// second message in the same session.
+// second turn in the same session, because a hook sends the agent back.
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Action } from '../../src/protocol/agent-event.ts';
@@ -28,6 +28,7 @@ const USAGE: Readonly<Record<string, { each: readonly [number, number]; beside: 
 const [IN_FILES, OF_PROCESSES] = ['a-known-word-of-the-user', 'a-process-word-of-the-user'];
 const GOAL = `Do the thing. There is ${IN_FILES}.`;
 const MORE = 'And the second thing.';
+const POST_STOP = `git -C "$AGS_PROJECT" cat-file -e ags/first:second.txt && exit 0; echo '${MORE}' >&2; exit 2`;
 
 const FORBIDDEN = 'echo forbidden > bad.txt';
 const OUTWARD = `curl -ksS -m 20 https://${DENIED_HOST}/leaked 2> denied.txt; cat hello.txt > copy.txt; exit 3`;
@@ -41,30 +42,28 @@ const SEARCH = [
 
 interface Told {
   readonly pipeline: Pipeline;
-  readonly first: RunFile;
   readonly last: RunFile;
 }
 
 async function tell({ agent, write, run }: Driven, caller: Caller, keep: (pipeline: Pipeline) => void): Promise<Told> {
-  const pipeline = await startPipeline(agent, caller, (project) => [
-    { say: 'I write.', call: write(project, 'hello.txt') },
-    { say: 'I try.', call: run(FORBIDDEN) },
-    { say: 'I run.', call: run(OUTWARD) },
-    { say: 'I look.', call: run(SEARCH) },
-    { say: 'The first part is done.' },
-    { say: 'I go on.', call: write(project, 'second.txt') },
-    { say: 'The second part is done.' },
-  ]);
+  const pipeline = await startPipeline(
+    agent,
+    caller,
+    (project) => [
+      { say: 'I write.', call: write(project, 'hello.txt') },
+      { say: 'I try.', call: run(FORBIDDEN) },
+      { say: 'I run.', call: run(OUTWARD) },
+      { say: 'I look.', call: run(SEARCH) },
+      { say: 'The first part is done.' },
+      { say: 'I go on.', call: write(project, 'second.txt') },
+      { say: 'The second part is done.' },
+    ],
+    POST_STOP,
+  );
   keep(pipeline);
   const started = await pipeline.ags('start', 'first', GOAL, '--agent', agent.name);
   expect(started, started.stdout + started.stderr).toMatchObject({ code: 0 });
-  const first = pipeline.machine.run('first');
-  const sent = await pipeline.ags('send', 'first', MORE);
-  expect(sent, sent.stdout + sent.stderr).toMatchObject({ code: 0 });
-  const followed = await pipeline.ags('logs', '-f', 'first');
-  expect(followed.stdout + followed.stderr).toContain('The second part is done.');
-  await pipeline.machine.until('first', ['ready', 'failed', 'stopped']);
-  return { pipeline, first, last: pipeline.machine.run('first') };
+  return { pipeline, last: pipeline.machine.run('first') };
 }
 
 // The model listens on port 443, like the real one, which needs root.
@@ -85,7 +84,6 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     JSON.stringify(told.pipeline.model.requests.find((request) => request.turn === turn)?.body);
 
   test('its work is on the branch, and the run is ready', () => {
-    expect(told.first).toMatchObject({ state: 'ready', exitCode: 0 });
     expect(told.last).toMatchObject({ state: 'ready', exitCode: 0 });
     expect(told.pipeline.machine.branch('first').filter((path) => !path.startsWith('src/'))).toEqual([
       'README.md',
@@ -134,7 +132,9 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
   });
 
   test('a command that a hook refuses is not run, and the model is told', () => {
-    expect(events('hook.decided').filter(({ verdict }) => verdict !== 'allowed')).toMatchObject([
+    expect(
+      events('hook.decided').filter(({ point, verdict }) => point === 'pre-bash' && verdict !== 'allowed'),
+    ).toMatchObject([
       { point: 'pre-bash', verdict: 'refused', mode: 'enforced', reason: expect.stringContaining('not wanted here') },
     ]);
     expect(asked(1)).not.toContain('This is not wanted here.');
@@ -158,11 +158,15 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     expect(filesWith(REAL_KEY, machine.stateDir)).toEqual([]);
   });
 
-  test('a second message continues the session', () => {
-    const { first, last } = told;
-    expect(first.session).toEqual(expect.any(String));
-    expect(last.session).toBe(first.session);
-    expect(last.turns).toBe(2);
+  test('a hook that refuses at the end sends it back in the same session', () => {
+    const sessions = events('agent.started').map(({ session }) => session);
+    expect(sessions).toEqual([told.last.session, told.last.session]);
+    expect(told.last.turns).toBe(2);
+    const ends = events('hook.decided').filter(({ point }) => point === 'post-stop');
+    expect(ends.map(({ verdict, mode }) => [verdict, mode])).toEqual([
+      ['refused', 'enforced'],
+      ['allowed', 'enforced'],
+    ]);
     for (const text of [IN_FILES, 'I write.', 'The first part is done.', MORE]) expect(asked(5)).toContain(text);
   });
 
@@ -170,7 +174,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     const { each = [0, 0], beside = 0 } = USAGE[agent.name] ?? {};
     const answers = (count: number): number[] => each.map((tokens) => tokens * count);
     const sum = ({ used }: RunFile): (number | undefined)[] => [used?.inputTokens, used?.outputTokens];
-    expect([sum(told.first), sum(told.last)]).toEqual([answers(5 + beside), answers(7 + 2 * beside)]);
+    expect(sum(told.last)).toEqual(answers(7 + 2 * beside));
   });
 });
 

@@ -106,6 +106,7 @@ export function createHookPlace(): HookPlace {
         run: 1,
         agent: AGENT,
         goal: 'make it work',
+        interactive: false,
         emit: (event) => events.push(event),
         runInside: () => Promise.reject(new Error('there is no inside here')),
         ...more,

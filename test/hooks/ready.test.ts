@@ -17,7 +17,7 @@ import { noSecrets } from '../../src/hooks/ready/no-secrets.ts';
 import { protectBranches, simpleCommands } from '../../src/hooks/ready/protect-branches.ts';
 import type { Action } from '../../src/protocol/agent-event.ts';
 import type { HookInput, ReadyHook } from '../../src/protocol/hook.ts';
-import { COMMAND, createHookPlace, NO_HOOKS, READ, STOP, WRITE, WROTE } from './fixture.ts';
+import { COMMAND, createHookPlace, NO_HOOKS, READ, WRITE, WROTE } from './fixture.ts';
 
 const about = (...actions: Action[]): HookInput => ({
   version: 1,
@@ -166,7 +166,8 @@ describe('log', () => {
       ...WRITE,
       actions: [{ kind: 'write', path: 'k', change: 'write', content: '-----BEGIN PRIVATE KEY-----' } as const],
     };
-    for (const request of [COMMAND, READ, secret, WROTE, STOP]) await at.hooks.gate(request);
+    for (const request of [COMMAND, READ, secret, WROTE]) await at.hooks.gate(request);
+    await at.hooks.atEnd(new AbortController().signal);
     const file = join(at.task, 'actions.jsonl');
     const lines = readFileSync(file, 'utf8')
       .trim()

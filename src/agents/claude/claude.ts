@@ -6,7 +6,7 @@ import { driveClaude } from './driver.ts';
 import { readHook, WRITING_TOOLS } from './tools.ts';
 import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
 import { numberOf, parseObject, textOf, within } from '../json.ts';
-import { TOOL_HOOKS, toolHookCommand } from '../tool-hook.ts';
+import { toolHookCommand, toolHooks } from '../tool-hook.ts';
 
 /** It does not start without a key. The gateway replaces the header on every request, whatever it holds. */
 const PLACEHOLDER = 'ags-puts-it-in';
@@ -136,7 +136,7 @@ function noQuestions(project: string): string {
 }
 
 function managedSettings(listener: NonNullable<AgentInput['hooks']>): { to: string; content: string } {
-  const hooks = TOOL_HOOKS.map((event) => [
+  const hooks = toolHooks('interactive').map((event) => [
     event,
     [
       {

@@ -9,7 +9,7 @@ import { parseObject, textOf, within, type Json } from '../json.ts';
 const INITIALIZE = 'ags-initialize';
 /** Far longer than any hook of ags may take: ags ends those itself. */
 const CALLBACK_SECONDS = 3600;
-const EVENTS: Readonly<Record<string, string>> = { before: 'PreToolUse', after: 'PostToolUse', stop: 'Stop' };
+const EVENTS: Readonly<Record<string, string>> = { before: 'PreToolUse', after: 'PostToolUse' };
 
 export function driveClaude(io: AgentIo): AgentDriver {
   let goal = '';
@@ -146,13 +146,12 @@ function hooks(): object {
   return {
     PreToolUse: [{ matcher: '*', hookCallbackIds: ['before'], ...common }],
     PostToolUse: [{ matcher: WRITING_TOOLS, hookCallbackIds: ['after'], ...common }],
-    Stop: [{ hookCallbackIds: ['stop'], ...common }],
   };
 }
 
 function verdictOf(callback: string, reason: string | null): object {
   if (reason === null) return {};
-  if (callback === 'after' || callback === 'stop') return { decision: 'block', reason };
+  if (callback === 'after') return { decision: 'block', reason };
   return {
     hookSpecificOutput: {
       hookEventName: 'PreToolUse',

@@ -5,7 +5,7 @@ import { driveCodex } from './reader.ts';
 import { readHook } from './tools.ts';
 import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
 import { numberOf, parseObject, textOf, within } from '../json.ts';
-import { TOOL_HOOKS, toolHookCommand } from '../tool-hook.ts';
+import { toolHookCommand, toolHooks } from '../tool-hook.ts';
 
 const entry = (machine: 'x64' | 'arm64', triple: string): string =>
   `@openai/codex-linux-${machine}/vendor/${triple}-unknown-linux-musl/bin/codex`;
@@ -90,7 +90,10 @@ function plan(input: AgentInput): AgentPlan {
       // Otherwise it prints the whole refused call, in addition to telling the model.
       RUST_LOG: 'error,codex_core::tools::router=off',
     },
-    files: input.hooks === null ? [] : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks) }],
+    files:
+      input.hooks === null
+        ? []
+        : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks, input.mode) }],
     // The directory must exist, and no user is there to trust the project.
     homeFiles: [
       { path: '.codex/config.toml', content: `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n` },
@@ -111,8 +114,8 @@ function settings({ signIn, endpoint }: AgentInput): string[] {
   ];
 }
 
-function requirements(listener: HookListener): string {
-  const hooks = TOOL_HOOKS.map((event) =>
+function requirements(listener: HookListener, mode: AgentInput['mode']): string {
+  const hooks = toolHooks(mode).map((event) =>
     [
       `[[hooks.${event}]]`,
       ...(event === 'Stop' ? [] : ['matcher = "*"']),

@@ -1,6 +1,6 @@
 # demo.pl: the demo agent: a program without a model that does real work inside a sandbox, so that a whole task can be seen and
-# tested without a key. The sandbox starts it with the goal on its standard input; arguments: its session, and the command of the
-# hooks.
+# tested without a key. The sandbox starts it with the goal on its standard input; arguments: its session, the command of the
+# hooks, and whether it runs in a terminal.
 # Always: it asks the hooks before each action, and prints one event of ags per line.
 #
 # The goal may be a script: steps separated by line breaks or " // ", each a word with a colon and its argument; the first may be
@@ -9,7 +9,7 @@
 #   commit: message, wait: seconds, use: millionths of a dollar, ask: question, fail: text
 # Any other goal gets a tour: it reads, edits, runs the tests, and tries forbidden actions.
 use strict; use warnings;
-my ($session, $hook) = (shift, shift);
+my ($session, $hook, $in_terminal) = (shift, shift, shift);
 $| = 1;
 my $goal = do { local $/; <STDIN> } // '';
 my ($count, $refused) = (0, 0);
@@ -132,6 +132,6 @@ shift @parts if @parts > 1 && $parts[0] !~ /^\s*(\w+):/;
 if (@parts && !grep { !/^\s*(\w+):/ || !$do{$1} } @parts) {
   for (@parts) { /^\s*(\w+):\s*(.*?)\s*$/ and $do{$1}->($2) }
 } else { tour() }
-my $stop = gate('stop', '', { kind => 'other', input => '' });
+my $stop = $in_terminal ? gate('stop', '', { kind => 'other', input => '' }) : '';
 if ($stop ne '') { chomp $stop; report('agent.said', text => "I was sent back: $stop") }
 report('agent.finished', ok => \'true', text => $refused == 0 ? 'Done.' : "Done; $refused of my steps were refused.");

@@ -25,7 +25,7 @@ export const demo: Agent = {
         : [
             'sh',
             '-c',
-            `printf %s "$1" | perl ${SCRIPT} "$2" "$3"; exec "\${SHELL:-/bin/sh}"`,
+            `printf %s "$1" | perl ${SCRIPT} "$2" "$3" in-terminal; exec "\${SHELL:-/bin/sh}"`,
             'sh',
             input.prompt,
             input.newSession,

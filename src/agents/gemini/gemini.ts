@@ -112,7 +112,7 @@ function plan(input: AgentInput): AgentPlan {
 
 const TRUSTED = '/etc/gemini-cli/trusted-folders.json';
 
-function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
+function settings({ signIn, maxTurns, hooks, newSession, mode }: AgentInput): object {
   return {
     security: {
       ...(signIn === null
@@ -129,7 +129,12 @@ function settings({ signIn, maxTurns, hooks, newSession }: AgentInput): object {
       ? {}
       : {
           hooksConfig: { enabled: true, disabled: [], notifications: false },
-          hooks: Object.fromEntries(Object.keys(HOOKS).map((event) => [event, [hookOf(hooks, event, newSession)]])),
+          hooks: Object.fromEntries(
+            Object.keys(HOOKS)
+              // The runner asks at the end of a headless turn.
+              .filter((event) => mode === 'interactive' || event !== 'AfterAgent')
+              .map((event) => [event, [hookOf(hooks, event, newSession)]]),
+          ),
         }),
   };
 }

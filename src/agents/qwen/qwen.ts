@@ -6,7 +6,7 @@ import { actionOf } from '../gemini/tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
 import { driveLines } from '../line-driver.ts';
 import { createQwenReader } from './reader.ts';
-import { readToolHook, TOOL_HOOKS } from '../tool-hook.ts';
+import { readToolHook, toolHooks } from '../tool-hook.ts';
 
 /** Any provider of chat completions works. By host, as in a sign-in. */
 const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =
@@ -124,7 +124,7 @@ function settings({ hooks, mode }: AgentInput): object {
       : {
           disableAllHooks: false,
           hooks: Object.fromEntries(
-            TOOL_HOOKS.map((event) => [
+            toolHooks(mode).map((event) => [
               event,
               [
                 {

@@ -28,7 +28,8 @@ const HOOK_WORDS = {
   'pre-bash': 'Runs before every command.',
   'pre-writes': 'Runs before a file is written.',
   'post-writes': 'Runs after a file was written; the agent sees a refusal.',
-  'post-stop': 'Runs when the agent reports that it is done; a refusal sends it back to work.',
+  'post-stop':
+    'Runs when a turn of the agent has ended; a refusal sends it back to work, at most five times in a row, then the task has failed.',
 } as const satisfies Record<HookPoint, string>;
 
 export const hooks = section({

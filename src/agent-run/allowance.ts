@@ -1,0 +1,48 @@
+// agent-run/allowance.ts: what an agent has left, in returns, steps and time, since the last message of the user. Turns to which a
+// post-stop hook sends it back use up the limits of the turn that the user asked for.
+import { formatDuration } from '../lib/units.ts';
+import type { ControlServer } from './control-server.ts';
+import { MAX_SENT_BACK } from './run-hooks.ts';
+
+export interface Allowance extends Disposable {
+  readonly steps: { count: number };
+  /** The user sent a message: everything counts anew. */
+  renew(): void;
+  /** false: it was sent back as often as it may be. */
+  sendBack(): boolean;
+}
+
+/** Node's timers cannot wait longer. */
+const MOST_SECONDS = 2 ** 31 / 1000;
+
+export function createAllowance(control: Pick<ControlServer, 'stop'>, wallSeconds: number | null): Allowance {
+  const steps = { count: 0 };
+  let sentBack = 0;
+  let startedAt = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  const disarm = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
+  const end = (): void =>
+    control.stop(true, {
+      text: `Stopped: time limit of ${formatDuration(wallSeconds ?? 0)} reached (limits.time), with the turns after a hook refused.`,
+      failed: true,
+    });
+  return {
+    steps,
+    renew() {
+      disarm();
+      steps.count = sentBack = 0;
+      startedAt = performance.now();
+    },
+    sendBack() {
+      if (++sentBack > MAX_SENT_BACK) return false;
+      // The limit of the first turn is kept by its sandbox.
+      if (wallSeconds !== null && wallSeconds < MOST_SECONDS)
+        timer ??= setTimeout(end, Math.max(0, wallSeconds * 1000 - (performance.now() - startedAt)));
+      return true;
+    },
+    [Symbol.dispose]: disarm,
+  };
+}

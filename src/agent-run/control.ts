@@ -17,6 +17,7 @@ import { keepBranchAs } from '../results/task-branch.ts';
 import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';
+import { timeSoFar } from '../queries/list.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 const ANSWER_MS = 5000;
@@ -123,12 +124,14 @@ function startTurn(context: HostContext, stored: StoredTask, text: string | null
     });
   const message = text ?? (begun ? 'Go on where you were, until the goal is reached.' : null);
   if (message !== null) putMessage(paths, message, context.now().getTime());
+  const soFar = timeSoFar(stored);
   appendEvent(paths.events, { task: stored.task.id, at: context.now() }, { type: 'run.queued', run: run.number ?? 1 });
   const { endedAtMs: _ended, reason: _reason, interrupted: _interrupted, ...rest } = run;
   // The file of an interrupted run still says "running".
   const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
   // The next turn may change files that were already reviewed, so earlier decisions do not count.
-  const next = { ...rest, state, exitCode: null, settled: [], ignoredDiscarded: false, runner: ownIdentity() };
+  const time = { ...soFar, sinceMs: context.now().getTime() };
+  const next = { ...rest, time, state, exitCode: null, settled: [], ignoredDiscarded: false, runner: ownIdentity() };
   writeRun(paths, next, { durable: true });
   spawnRunner(context, paths, stored.task.id, next);
   return true;

@@ -23,21 +23,24 @@ export interface QueueInput {
   readonly maxLoad: number;
   /** Called under the lock: from here on this run counts as active. */
   admit(): void;
-  /** Called whenever the reason to wait changes. */
-  onWait(why: string): void;
+  /** Called whenever the reason to wait changes. New: it has not yet waited for this kind of thing. */
+  onWait(why: string, isNew: boolean): void;
   readonly signal: AbortSignal;
 }
 
 /** Resolves when it may run; false: the signal came first. */
 export async function waitForTurn(input: QueueInput): Promise<boolean> {
   let lastReason = '';
+  const told = new Set<string>();
   let waitMs = SOON_MS;
   for (;;) {
     if (input.signal.aborted) return false;
     const why = await tryEnter(input);
     if (why === null) return true;
     if (why !== lastReason && why !== '') {
-      input.onWait((lastReason = why));
+      const kind = why.includes(SLOTS) ? SLOTS : why;
+      input.onWait((lastReason = why), !told.has(kind));
+      told.add(kind);
       // The queue moves, so its next move may be near.
       waitMs = SOON_MS;
     }
@@ -46,6 +49,8 @@ export async function waitForTurn(input: QueueInput): Promise<boolean> {
   }
 }
 
+// The load can cross its limit, and the queue move, hundreds of times: the log tells each kind of reason once for each wait.
+const SLOTS = 'slots used';
 const SOON_MS = 50;
 const LOOK_MS = 500;
 
@@ -87,7 +92,7 @@ export function whyWait(id: string, parallel: number, runs: readonly QueuedRun[]
   const working = runs.filter(isWorking).length;
   // A run that is held back keeps all younger ones waiting, so that none overtakes it for ever.
   if (working >= parallel || ahead > 0)
-    return `${working} of ${parallel} slots used${ahead > 0 ? `, ${count(ahead, 'task')} ahead` : ''}`;
+    return `${working} of ${parallel} ${SLOTS}${ahead > 0 ? `, ${count(ahead, 'task')} ahead` : ''}`;
   // At least one run must make progress, so low memory and high load only delay further runs.
   return lacks.always() ?? (working === 0 ? null : lacks.beside());
 }
@@ -98,7 +103,7 @@ function isWorking({ state, needs }: QueuedRun): boolean {
   return isUnderWay(state) && state !== 'queued';
 }
 
-// A reason names the limit and not the present figure: each change of a reason is an event.
+// A reason names the limit and not the present figure: each change of a reason is written to run.json.
 function diskShortage(context: HostContext): string | null {
   const disk = statfsSync(context.stateDir);
   const free = disk.bavail * disk.bsize;

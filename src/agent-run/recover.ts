@@ -7,6 +7,7 @@ import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf, authorOf } from './plan-agent.ts';
 import { bringOut, type BroughtOut } from '../results/bring-out.ts';
 import { holdTask } from '../store/task-lock.ts';
+import { timeSoFar } from '../queries/list.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** Returns the task after recovery; a task that needs none is returned unchanged. */
@@ -15,10 +16,11 @@ export async function recoverWork(context: HostContext, stored: StoredTask): Pro
   const interrupted = isUnderWay(run.state);
   if (task.goal === undefined || live || !(interrupted || run.fetched === false)) return stored;
   using _held = holdTask(stored);
+  const soFar = timeSoFar(stored);
   const began = run.layers !== undefined;
   const result = began ? await bringOut(context, stored, authorOf(agentOf(task.goal))) : null;
   const tell = (event: TaskEvent): void => appendEvent(paths.events, { task: task.id, at: context.now() }, event);
-  if (interrupted) endNow(context, stored, result, tell);
+  if (interrupted) endNow(context, stored, soFar, result, tell);
   else {
     writeRun(paths, { ...run, result, fetched: true }, { durable: true });
     if (result !== null) tell({ type: 'changes.captured', branch: `ags/${task.name}`, ...result });
@@ -29,12 +31,14 @@ export async function recoverWork(context: HostContext, stored: StoredTask): Pro
 function endNow(
   context: HostContext,
   { task, paths, run }: StoredTask,
+  soFar: ReturnType<typeof timeSoFar>,
   result: BroughtOut | null,
   tell: (event: TaskEvent) => void,
 ): void {
   const reason = `Its runner was killed. To go on: ags continue ${task.name}`;
   const ended = {
     ...run,
+    time: { ...soFar, sinceMs: context.now().getTime() },
     state: 'stopped' as const,
     reason,
     result,

@@ -1,5 +1,6 @@
 // agent-run/run-record.ts: the state of a run. Its runner changes it here; each change is written to run.json, and each move is an event.
 import { advance, type RunState } from '../protocol/run-state.ts';
+import { phaseOf, sumsAt, timeOf } from '../protocol/run-time.ts';
 import type { RunFile } from '../protocol/task.ts';
 import type { EventLog } from '../store/events.ts';
 import { writeRun, type StoredTask } from '../store/tasks.ts';
@@ -7,8 +8,8 @@ import { writeRun, type StoredTask } from '../store/tasks.ts';
 export interface RunRecord {
   readonly now: RunFile;
   set(changes: Partial<RunFile>): void;
-  /** Clears the reason why the user was needed. */
-  forgetNeed(): void;
+  /** Clears the reason why the run waited, or why the user was needed. */
+  forgetReason(): void;
   move(to: RunState): void;
   end(to: RunState, more: { reason?: string; exitCode: number | null; limit?: boolean }): void;
 }
@@ -16,13 +17,17 @@ export interface RunRecord {
 /** Writes run.json as a whole, and syncs it to disk when the run ends. */
 export function createRunRecord({ paths, run }: StoredTask, events: EventLog): RunRecord {
   let now = run;
-  const write = (next: RunFile, durable = false): void => writeRun(paths, (now = next), { durable });
+  const write = (next: RunFile, durable = false): void => {
+    const nowMs = Date.now();
+    now = phaseOf(next) === phaseOf(now) ? next : { ...next, time: { ...sumsAt(timeOf(now), nowMs), sinceMs: nowMs } };
+    writeRun(paths, now, { durable });
+  };
   return {
     get now() {
       return now;
     },
     set: (changes) => write({ ...now, ...changes }),
-    forgetNeed() {
+    forgetReason() {
       const { reason: _reason, needs: _needs, ...rest } = now;
       write(rest);
     },

@@ -80,8 +80,14 @@ async function runTask(runner: Runner): Promise<void> {
     id: stored.task.id,
     parallel: goal.parallel,
     maxLoad: maxLoadOf(context.env),
-    admit: () => run.move('preparing'),
-    onWait: (why) => void events.append({ type: 'run.waiting', why }),
+    admit() {
+      run.move('preparing');
+      run.forgetReason();
+    },
+    onWait(why, isNew) {
+      run.set({ reason: `Waiting: ${why}` });
+      if (isNew) events.append({ type: 'run.waiting', why });
+    },
     signal: control.stopped,
   });
   if (!admitted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });

@@ -69,7 +69,7 @@ export function createAttention(run: RunRecord): Attention {
       if (state === 'running') run.move('needs-you');
     } else if (state === 'needs-you') {
       run.move('running');
-      run.forgetNeed();
+      run.forgetReason();
     }
   };
   return {

@@ -128,6 +128,10 @@ export const RunFile = z.object({
     description:
       'Its runner was killed, and its work has been brought out since. `ags continue --all` goes on with it.',
   }),
+  time: z.object({ workMs: z.number(), queueMs: z.number(), userMs: z.number(), sinceMs: z.number() }).optional().meta({
+    description:
+      'Milliseconds that its agent worked, that it was queued, and that it waited for the user, up to `sinceMs`. Absent until its first change of state.',
+  }),
   used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
 });
 export type RunFile = z.infer<typeof RunFile>;

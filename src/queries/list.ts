@@ -1,10 +1,11 @@
 // queries/list.ts: tasks as users see them: the state of each, and whether it needs attention.
 // Invariant: a workspace that cannot be read counts as changed, so no work is lost because of a read error.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { REMOTE_MEMO } from '../sandbox/backend.ts';
 import type { ChangeSet } from '../protocol/changes.ts';
 import { hasBegun, isUnderWay, type ShownState } from '../protocol/run-state.ts';
+import { sumsAt, timeOf, type RunTime } from '../protocol/run-time.ts';
 import type { EventLine, EventType } from '../protocol/event.ts';
 import { lastEvents } from '../store/follow-events.ts';
 import { measureDisk } from '../sandbox/watch/disk-usage.ts';
@@ -60,6 +61,7 @@ export interface TaskRow {
   readonly costMicros: number | null;
   /** The last action or message of a running agent. */
   readonly doing: EventLine | null;
+  readonly time: RunTime;
   readonly checks: ChecksRow | null;
   /** The result of `ags doctor --attack` for a sandbox with the same settings; null: none was attacked. */
   readonly attacked: AttackedBefore | null;
@@ -108,6 +110,7 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
       agent: null,
       costMicros: null,
       doing: null,
+      time: { workMs: 0, queueMs: 0, userMs: 0, phase: null, sinceMs: 0 },
       checks: null,
       attacked: null,
     };
@@ -136,9 +139,15 @@ export async function describeTask(entry: TaskEntry): Promise<TaskRow> {
     agent: task.goal === undefined ? null : (task.goal.command?.[0] ?? task.goal.agent),
     costMicros: run.used?.costMicros ?? null,
     doing: isLive && task.goal !== undefined ? lastAction(entry.stored) : null,
+    time: isLive || !underWay ? timeOf(run) : { ...timeSoFar(entry.stored), phase: null, sinceMs: 0 },
     checks: checksRow(entry.stored),
     attacked: attackedOf(entry.paths.root, run.sandboxKey),
   };
+}
+
+/** Of a run that is not live. A killed runner left no end, so its last event counts. */
+export function timeSoFar({ run, paths }: StoredTask): ReturnType<typeof sumsAt> {
+  return sumsAt(timeOf(run), statSync(paths.events, { throwIfNoEntry: false })?.mtimeMs ?? run.startedAtMs);
 }
 
 function whyInterrupted({ task, run }: StoredTask): string {

@@ -18,6 +18,7 @@ export interface TaskFacts {
   readonly branch: string | null;
   readonly startedAtMs: number;
   readonly endedAtMs: number | null;
+  readonly time: TaskRow['time'];
   readonly run: number;
   readonly turns: number;
   readonly used: string | null;
@@ -57,6 +58,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
     branch,
     startedAtMs: run.startedAtMs,
     endedAtMs: run.endedAtMs ?? null,
+    time: row.time,
     run: run.number ?? 1,
     turns: run.turns ?? 0,
     used: run.used === undefined ? null : usedText(run.used),

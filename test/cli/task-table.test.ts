@@ -28,6 +28,7 @@ const row = (more: Partial<TaskRow>): TaskRow => ({
   agent: 'claude',
   costMicros: null,
   doing: null,
+  time: { workMs: 61_000, queueMs: 0, userMs: 0, phase: null, sinceMs: 0 },
   checks: null,
   attacked: null,
   ...more,

@@ -51,7 +51,7 @@ secrets:
   const goal = `write: a.txt x // run: pwd; echo $HOME; env; cat .env id.pem ~/token // fetch: https://api.example/ // read: ${machine.home}/token`;
   const flags = ['--env', 'SET=planted-in-flag', '--mount', join(machine.home, 'shown'), '--allow', 'flag.example'];
   const started = await machine.ags(['start', 'work', goal, '-a', 'demo', '--max-parallel', '64', ...flags], { env });
-  expect(started.stdout + started.stderr).toContain('done');
+  expect(started.stdout + started.stderr).toContain('\nready\n');
   const file = join(machine.home, 'work.ags');
   const done = await machine.ags(['export', 'work', file], { env });
   expect(done, done.stderr).toMatchObject({ code: 0 });

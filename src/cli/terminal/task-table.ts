@@ -5,6 +5,7 @@ import { type TaskRow } from '../../queries/list.ts';
 import { type Paint } from './colour.ts';
 import { age, count, cut, lineWidth, shellLine, table, widthOf, type Cell } from './format.ts';
 import type { Context } from '../verb.ts';
+import { sumsAt } from '../../protocol/run-time.ts';
 import { STATE_WORDS, type ShownState } from '../../protocol/run-state.ts';
 import { describeAction } from './show-event.ts';
 
@@ -41,21 +42,28 @@ const head = (text: string, paint: Paint): Cell => ({ text, paint: (shown) => pa
 function wideTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, nowMs: number): Cell[][] {
   const sizes = tasks.some((task) => task.sizeBytes !== undefined);
   const attacked = tasks.some((task) => task.attacked !== null);
+  const times = tasks.map(({ time }) => sumsAt(time, nowMs));
+  const waits = times.map(({ queueMs, userMs }) => queueMs + userMs);
+  const waited = waits.some((ms) => ms >= 1000);
   return [
     [
       'NAME',
       'STATE',
       'CHANGES',
       'AGE',
+      'WORKED',
+      ...(waited ? ['WAITED'] : []),
       ...(sizes ? ['SIZE'] : []),
       ...(attacked ? ['ATTACKED'] : []),
       ...(projects ? ['PROJECT'] : []),
     ].map((title) => head(title, paint)),
-    ...tasks.map((task): Cell[] => [
+    ...tasks.map((task, i): Cell[] => [
       task.name,
       stateCell(task, paint),
       changesOf(task),
       task.startedAtMs === 0 ? '' : age(nowMs - task.startedAtMs),
+      workedCell(times[i]?.workMs ?? 0),
+      ...(waited ? [workedCell(waits[i] ?? 0)] : []),
       ...(sizes ? [formatSize(task.sizeBytes ?? 0)] : []),
       ...(attacked ? [attackedCell(task, paint, nowMs)] : []),
       ...(projects ? [task.project === null ? '' : cut(basename(task.project), LONGEST_PROJECT)] : []),
@@ -105,6 +113,8 @@ function stateCell(task: TaskRow, paint: Paint): Cell {
   const style = task.state === 'stopped' && task.changed ? 'yellow' : STYLES[task.state];
   return { text: STATE_WORDS[task.state], paint: (text) => paint(style, text) };
 }
+
+const workedCell = (ms: number): Cell => (ms < 1000 ? '' : age(ms));
 
 /** The last `ags doctor --attack` on a sandbox like this one: "200/200 2h". */
 function attackedCell({ attacked }: TaskRow, paint: Paint, nowMs: number): Cell {

@@ -1,5 +1,6 @@
 // cli/verbs/list.ts: `ags list`: the tasks of this project, or of all projects.
 import { EXIT } from '../../protocol/errors.ts';
+import { sumsAt } from '../../protocol/run-time.ts';
 import { recoverMerges } from '../../merge/recover-merges.ts';
 import { listTasks, type Listing } from '../../queries/list.ts';
 import { createPaint } from '../terminal/colour.ts';
@@ -35,7 +36,8 @@ const verb: Verb = {
     }
     await recoverMerges(ctx.host);
     const listing = await listTasks(ctx.host, { all: values['all'] === true, size: values['size'] === true });
-    if (values['json'] === true) ctx.stdout.write(`${JSON.stringify(listDocument(listing), null, 2)}\n`);
+    if (values['json'] === true)
+      ctx.stdout.write(`${JSON.stringify(listDocument(listing, ctx.now().getTime()), null, 2)}\n`);
     else if (values['quiet'] === true) ctx.stdout.write(listing.tasks.map(({ name }) => `${name}\n`).join(''));
     else show(listing, values['all'] === true, ctx);
     return EXIT.done;
@@ -58,13 +60,14 @@ function show(listing: Listing, all: boolean, ctx: Context): void {
     );
 }
 
-function listDocument(listing: Listing): unknown {
+function listDocument(listing: Listing, nowMs: number): unknown {
   const iso = (ms: number | null): string | null => (ms === null || ms === 0 ? null : new Date(ms).toISOString());
   return {
     project: listing.project,
     elsewhere: listing.elsewhere,
-    tasks: listing.tasks.map(({ startedAtMs, endedAtMs, ...task }) => ({
+    tasks: listing.tasks.map(({ startedAtMs, endedAtMs, time, ...task }) => ({
       ...task,
+      time: sumsAt(time, nowMs),
       startedAt: iso(startedAtMs),
       endedAt: iso(endedAtMs),
     })),

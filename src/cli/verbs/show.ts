@@ -1,6 +1,7 @@
 // cli/verbs/show.ts: `ags show [task...]`.
 import { EXIT } from '../../protocol/errors.ts';
 import { STATE_WORDS } from '../../protocol/run-state.ts';
+import { sumsAt } from '../../protocol/run-time.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { StoredTask } from '../../store/tasks.ts';
@@ -42,7 +43,6 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
   const { createPaint } = await import('../terminal/colour.ts');
   const { meanings, cut, lineWidth, shellLine } = await import('../terminal/format.ts');
   const paint = createPaint(ctx.colour);
-  const ms = (facts.endedAtMs ?? ctx.now().getTime()) - facts.startedAtMs;
   const rows: [string, string][] = [
     ['state', `${STATE_WORDS[facts.state]}${facts.reason === null ? '' : `: ${facts.reason}`}`],
     ...(facts.goal === null ? [] : [['goal', cut(facts.goal.split('\n')[0] ?? '', 300)] as [string, string]]),
@@ -51,10 +51,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ['project', facts.project],
     ...(facts.imported === null ? [] : [['imported', facts.imported] as [string, string]]),
     ...(facts.base === null ? [] : [['from', facts.base] as [string, string]]),
-    [
-      'time',
-      `${formatDuration(Math.max(0, Math.round(ms / 1000)))}${facts.run > 1 ? `, run ${facts.run}` : ''}${facts.turns > 1 ? `, ${facts.turns} turns` : ''}`,
-    ],
+    ['time', timeText(facts, ctx.now().getTime())],
     ...(facts.used === null ? [] : [['used', facts.used] as [string, string]]),
     ...(facts.changes === null ? [] : [['changes', facts.changes] as [string, string]]),
     ...(facts.checks === null ? [] : [['checks', checksText(facts.checks, ctx)] as [string, string]]),
@@ -86,4 +83,17 @@ function checksText({ state, passed, of, name, line, endedAtMs }: NonNullable<Fa
 
 function attackedText({ held, of, atMs }: NonNullable<Facts['attacked']>, ctx: Context): string {
   return `a sandbox like this, ${age(ctx.now().getTime() - atMs)} ago: ${held} of ${of} attempts stopped or limited`;
+}
+
+/** Work apart from waiting: "12m of work, 3m queued, 1h waiting for you". */
+function timeText({ time, run, turns }: Facts, nowMs: number): string {
+  const { workMs, queueMs, userMs } = sumsAt(time, nowMs);
+  const text = (ms: number): string => formatDuration(Math.round(ms / 1000));
+  return [
+    `${text(workMs)} of work`,
+    ...(queueMs < 1000 ? [] : [`${text(queueMs)} queued`]),
+    ...(userMs < 1000 ? [] : [`${text(userMs)} waiting for you`]),
+    ...(run > 1 ? [`run ${run}`] : []),
+    ...(turns > 1 ? [`${turns} turns`] : []),
+  ].join(', ');
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { PROOFS } from './checks.ts';
 import { Id } from './id.ts';
 import { SHOWN_STATES } from '../run-state.ts';
+import { RUN_PHASES } from '../run-time.ts';
 import { NETWORK_MODES } from '../network.ts';
 import { NEEDS } from '../task.ts';
 import type { SeenEvent } from '../event.ts';
@@ -91,6 +92,18 @@ export const ApiTask = z.object({
     .nullable()
     .meta({ description: 'Tasks with the same value are parallel attempts at one goal.' }),
   doing: z.string().nullable().meta({ description: 'Its last action, in words.' }),
+  time: z
+    .object({
+      workMs: z.number(),
+      queueMs: z.number(),
+      userMs: z.number(),
+      phase: z.enum(RUN_PHASES).nullable(),
+      sinceMs: Time,
+    })
+    .meta({
+      description:
+        'Milliseconds that its agent worked, that it was queued, and that it waited for the user; `phase` goes on since `sinceMs`, which the sums do not include.',
+    }),
   startedAtMs: Time,
   endedAtMs: Time.nullable(),
   costMicros: z.number().nullable(),

@@ -9,7 +9,7 @@ import { cleanLine } from '../text/clean.ts';
 import { plural } from '../text/format.ts';
 import { Button } from '../ui/button.tsx';
 import { ChecksStatus } from '../ui/checks-status.tsx';
-import { Cost, DiffStat, Elapsed } from '../ui/figures.tsx';
+import { Cost, DiffStat, WorkTime } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 
 export interface Side {
@@ -48,7 +48,7 @@ export function AttemptTable({ a, b }: { a: Side; b: Side }): ReactNode {
         ))}
         {row('Time, cost', ({ task }) => (
           <span className="flex flex-wrap gap-x-3">
-            <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+            <WorkTime time={task.time} waits />
             <Cost costMicros={task.costMicros} tokens={task.tokens} />
           </span>
         ))}

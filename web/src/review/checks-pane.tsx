@@ -75,7 +75,7 @@ function One({ check }: { check: ApiCheck }): ReactNode {
 
 function timeOf({ startedAtMs, endedAtMs, exitCode }: ApiCheck): ReactNode {
   if (startedAtMs === null) return null;
-  if (endedAtMs === null) return <Elapsed from={startedAtMs} to={null} />;
+  if (endedAtMs === null) return <Elapsed from={startedAtMs} />;
   return `${exitCode === null ? '' : `exit ${exitCode}, `}${took(endedAtMs - startedAtMs)}`;
 }
 

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { cleanLine } from '../text/clean.ts';
 import { BackLink } from '../ui/button.tsx';
-import { Cost, Elapsed } from '../ui/figures.tsx';
+import { Cost, WorkTime } from '../ui/figures.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 
 export function ReviewTitle({ task, children }: { task: ApiTaskDetail; children?: ReactNode }): ReactNode {
@@ -18,7 +18,7 @@ export function ReviewTitle({ task, children }: { task: ApiTaskDetail; children?
       </h1>
       <StateBadge state={task.state} pill />
       <span className="hidden shrink-0 gap-3 text-sm text-muted sm:flex">
-        <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+        <WorkTime time={task.time} />
         <Cost costMicros={task.costMicros} tokens={task.tokens} />
       </span>
       <span className="grow" />

@@ -9,7 +9,7 @@ import { api } from '../api/client.ts';
 import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { BackLink, Button, IconButton, LinkButton } from '../ui/button.tsx';
-import { Cost, Elapsed } from '../ui/figures.tsx';
+import { Cost, WorkTime } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { showToast, showFailure } from '../ui/toasts.tsx';
@@ -64,7 +64,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
                 <span className="font-mono">{cleanLine(task.base?.slice(0, 7) ?? '')}</span>
               </span>
             )}
-            <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+            <WorkTime time={task.time} waits />
             <Cost costMicros={task.costMicros} tokens={task.tokens} />
             <SandboxChip task={task} />
           </p>

@@ -8,7 +8,7 @@ import { cleanLine } from '../text/clean.ts';
 import { Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Checkbox } from '../ui/fields.tsx';
 import { ChecksStatus } from '../ui/checks-status.tsx';
-import { Cost, DiffStat, Elapsed, Files } from '../ui/figures.tsx';
+import { Cost, DiffStat, WorkTime, Files } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { useTaskActions } from './task-actions.tsx';
@@ -67,7 +67,7 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
           {task.agentTitle === null ? '' : ` · ${cleanLine(task.agentTitle)}`}
         </p>
         <p className="flex flex-wrap items-center gap-x-2 text-sm text-muted @2xl:hidden">
-          <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+          <WorkTime time={task.time} />
           <Cost costMicros={task.costMicros} tokens={task.tokens} />
           <ChangeCounts task={task} />
         </p>
@@ -79,7 +79,7 @@ export const TaskRow = memo(function TaskRow(props: RowProps): ReactNode {
         <LastAction task={task} />
       </div>
       <span role="cell" className={`${WIDE} text-right text-sm text-muted`}>
-        <Elapsed from={task.startedAtMs} to={task.endedAtMs} />
+        <WorkTime time={task.time} />
         <span className="block @5xl:hidden">
           <Cost costMicros={task.costMicros} tokens={task.tokens} />
         </span>

@@ -19,7 +19,7 @@ export function ChecksStatus({ checks, brief = false }: { checks: Checks | null;
           words={
             <>
               Checks running{checks.name === null || brief ? '' : `: ${cleanLine(checks.name, 60)}`}{' '}
-              <Elapsed from={checks.startedAtMs} to={null} />
+              <Elapsed from={checks.startedAtMs} />
             </>
           }
         />

@@ -1,5 +1,6 @@
 // web/src/ui/figures.tsx: small figures that many pages show.
 import type { ReactNode } from 'react';
+import { sumsAt, type RunTime } from '../../../src/protocol/run-time.ts';
 import { duration, money, plural, tokens } from '../text/format.ts';
 import { useNow } from './now.ts';
 
@@ -16,12 +17,35 @@ export function Files({ files }: { files: number | null }): ReactNode {
   return files === null ? null : <span className="tabular whitespace-nowrap">{plural(files, 'file')}</span>;
 }
 
-export function Elapsed({ from, to }: { from: number; to: number | null }): ReactNode {
-  return to === null ? <Running from={from} /> : <span className="tabular">{duration(to - from)}</span>;
+export function Elapsed({ from }: { from: number }): ReactNode {
+  return <span className="tabular">{duration(useNow() - from)}</span>;
 }
 
-function Running({ from }: { from: number }): ReactNode {
-  return <span className="tabular">{duration(useNow() - from)}</span>;
+/** How long an agent worked. How long it waited is in the title, or beside it if `waits` is set. */
+export function WorkTime({ time, waits = false }: { time: RunTime; waits?: boolean }): ReactNode {
+  return time.phase === null ? (
+    <Spent time={time} nowMs={time.sinceMs} waits={waits} />
+  ) : (
+    <Going time={time} waits={waits} />
+  );
+}
+
+function Going({ time, waits }: { time: RunTime; waits: boolean }): ReactNode {
+  return <Spent time={time} nowMs={useNow()} waits={waits} />;
+}
+
+function Spent({ time, nowMs, waits }: { time: RunTime; nowMs: number; waits: boolean }): ReactNode {
+  const { workMs, queueMs, userMs } = sumsAt(time, nowMs);
+  const all = [
+    `${duration(workMs)} of work`,
+    ...(queueMs < 1000 ? [] : [`${duration(queueMs)} queued`]),
+    ...(userMs < 1000 ? [] : [`${duration(userMs)} waiting for you`]),
+  ].join(', ');
+  return (
+    <span className="tabular" title={all}>
+      {waits ? all : duration(workMs)}
+    </span>
+  );
 }
 
 /** Money if the cost is known, otherwise tokens. Never an estimate. */

@@ -21,8 +21,15 @@ export function parseVerb(name: string, verb: Verb, argv: readonly string[]): Ar
   );
   let parsed: Arguments;
   try {
-    const { values, positionals } = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
-    parsed = { values: values as Arguments['values'], positionals: [...positionals, ...command] };
+    const given = parseArgs({ args: [...own], options, allowPositionals: true, strict: true, tokens: true });
+    const { values, positionals, tokens } = given;
+    const dashes = tokens.findIndex(({ kind }) => kind === 'option-terminator');
+    const before = tokens.slice(0, dashes).filter(({ kind }) => kind === 'positional').length;
+    parsed = {
+      values: values as Arguments['values'],
+      positionals: [...positionals, ...command],
+      ...(dashes < 0 ? {} : { beforeDashes: before }),
+    };
   } catch (error) {
     const message = error instanceof Error ? error.message.split('. To specify')[0] : String(error);
     throw new AgsError('usage.invalid', `${message}`, { hint: `See: ags ${name} --help`, cause: error });

@@ -1,9 +1,14 @@
 // cli/several.ts: one command over several tasks.
 // Invariant: each task is handled in the order given, and a failure of one neither hides nor stops the others.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
+import { listTree } from '../git/staging/staging.ts';
+import { entryIds } from '../queries/entries.ts';
 import { findTask } from '../queries/find-task.ts';
 import { listTasks, type TaskRow } from '../queries/list.ts';
+import { readCapture } from '../results/capture.ts';
 import { inWords } from '../run/disk-errors.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { age, count, errorOutput, table } from './terminal/format.ts';
@@ -19,6 +24,8 @@ export type Named = { readonly name: string } & (
 export interface Done {
   readonly exit: number;
   readonly word: string;
+  /** The user stopped the command here, so the tasks after this one are not begun. */
+  readonly stop?: boolean;
 }
 
 /** A task that is named twice is handled once. */
@@ -37,6 +44,44 @@ export async function findTasks(
     }
   }
   return found;
+}
+
+/**
+ * The tasks and paths of `[task...] [paths...]`. Without "--", a word after the first is a task only if it is the full name of one, and a
+ * word that could be both is refused: the agent chooses its files' names.
+ */
+export async function tasksAndPaths(
+  { positionals, beforeDashes }: Arguments,
+  ctx: Context,
+): Promise<{ names: readonly string[]; paths: readonly string[] }> {
+  if (beforeDashes !== undefined)
+    return { names: positionals.slice(0, beforeDashes), paths: positionals.slice(beforeDashes) };
+  const [first, ...rest] = positionals;
+  if (first === undefined) return { names: [], paths: [] };
+  const ids = entryIds(ctx.stateDir);
+  const end = rest.findIndex((word) => !ids.includes(word) && !/^@\d{0,6}$/.test(word));
+  const more = end < 0 ? rest : rest.slice(0, end);
+  if (more.length > 0) {
+    const stored = await findTask(ctx.host, first);
+    const capture = readCapture(stored);
+    for (const word of more) {
+      const changed = capture !== null && (await listTree(stored.paths.staging, capture.tree, [word])).length > 0;
+      if (!changed && !existsSync(join(stored.task.project, word))) continue;
+      throw new AgsError('usage.invalid', `"${visible(word)}" is the name of a task and of a path.`, {
+        hint: `Put "--" before the first path: ags <command> ${positionals.map(visible).join(' ')} --`,
+      });
+    }
+  }
+  return { names: [first, ...more], paths: rest.slice(more.length) };
+}
+
+/** The tasks of this project that are ready for review, the oldest first. */
+export async function readyTasks(ctx: Context): Promise<string[]> {
+  const { tasks } = await listTasks(ctx.host, { all: false, size: false });
+  return tasks
+    .filter(({ state, live }) => state === 'ready' && !live)
+    .toSorted((a, b) => a.startedAtMs - b.startedAtMs)
+    .map(({ name }) => name);
 }
 
 export function asNamed(tasks: readonly StoredTask[]): Named[] {
@@ -58,9 +103,10 @@ export async function eachTask(
   const ended = new Map<string, { readonly name: string; readonly exit: number }[]>();
   let status: number = EXIT.done;
   for (const one of tasks) {
-    const { exit, word } = await attempt(ctx, one, json, act);
+    const { exit, word, stop } = await attempt(ctx, one, json, act);
     ended.set(word, [...(ended.get(word) ?? []), { name: one.name, exit }]);
     if (status === EXIT.done) status = exit;
+    if (stop === true) break;
   }
   const words = [...ended].map(([word, group]) => {
     const bad = group.filter(({ exit }) => exit !== EXIT.done).map(({ name }) => visible(name));
@@ -70,7 +116,12 @@ export async function eachTask(
   return status;
 }
 
-async function attempt(ctx: Context, one: Named, json: boolean, act: (task: StoredTask) => Promise<Done>) {
+async function attempt(
+  ctx: Context,
+  one: Named,
+  json: boolean,
+  act: (task: StoredTask) => Promise<Done>,
+): Promise<Done> {
   try {
     if (one.task === null) throw one.error;
     return await act(one.task);

@@ -13,6 +13,8 @@ export interface Option {
 export interface Arguments {
   readonly values: Readonly<Record<string, string | boolean | string[] | undefined>>;
   readonly positionals: readonly string[];
+  /** How many of them stand before "--"; undefined if there is none. */
+  readonly beforeDashes?: number;
 }
 
 export interface Verb {

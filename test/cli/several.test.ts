@@ -1,7 +1,10 @@
 // test/cli/several.test.ts: one command over several tasks: each is handled, and no failure hides another.
 // needs: sandbox
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { ONE } from '../harness.ts';
+import { agentTask } from '../agent-run/agent-task.ts';
+import { identity } from '../attacks/run-inside.ts';
+import { AGS, createMachine, ONE, type Machine } from '../harness.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
 
 test('stop, show, logs and restart take several tasks, handle each, and exit with the status of the first failure', async () => {
@@ -68,4 +71,56 @@ test('stop, show, logs and restart take several tasks, handle each, and exit wit
   });
   expect([machine.run('one').number, machine.run('two').number]).toEqual([2, 2]);
   await machine.ags(['stop', '--all']);
+});
+
+/** Runs `ags` on a terminal, with an answer to its question. */
+function onTerminal(
+  machine: Machine,
+  args: readonly string[],
+  answer: string,
+): { code: number | null; screen: string } {
+  const { status, stdout } = spawnSync('script', ['-qefc', ['"$NODE" "$AGS"', ...args].join(' '), '/dev/null'], {
+    cwd: machine.project,
+    env: { ...machine.env, NODE: process.execPath, AGS },
+    ...identity(machine),
+    encoding: 'utf8',
+    input: `${answer}\n`,
+    timeout: 40_000,
+  });
+  return { code: status, screen: stdout.replaceAll('\r', '') };
+}
+
+test('merge takes several tasks, asks once, and a conflict of one leaves the others', async () => {
+  using machine = createMachine(ONE, { files: { 'a.txt': 'a\n', 'b.txt': 'b\n' } });
+  const make = async (script: string): Promise<string> => (await agentTask(machine, script)).id;
+  const one = await make('echo one > a.txt');
+  const two = await make('echo two > a.txt');
+  const three = await make(`echo three > b.txt; mkdir ${two}; echo x > ${two}/x`);
+  const subjects = (): string[] =>
+    machine
+      .git('log', '--format=%(trailers:key=Ags-Task,valueonly)')
+      .split('\n')
+      .filter((line) => line !== '');
+
+  // The agent of the first task chose the name of a file, and cannot make ags merge a task instead.
+  const both = await machine.ags(['merge', three, two, '-y']);
+  expect([both.code, both.stderr.split('\n')[0]]).toEqual([2, `ags: "${two}" is the name of a task and of a path.`]);
+  expect((await machine.ags(['merge', three, '--dry-run', '--', two])).stderr).toContain(`${three}: 1 file onto main`);
+
+  const no = onTerminal(machine, ['merge', '--ready'], 'n');
+  expect([no.code, no.screen.match(/Merge .*?\?/g)]).toEqual([130, ['Merge 3 tasks?']]);
+  expect(subjects()).toEqual([]);
+  const yes = onTerminal(machine, ['merge', one, two, three, '--'], 'y');
+  expect(yes.screen).toContain(`Conflict: main and ${two} both changed 1 file.`);
+  expect(yes.screen).toContain(`ags: 3 tasks: 2 merged, 1 failed (${two}).\n`);
+  expect([yes.code, subjects(), machine.git('status', '--porcelain')]).toEqual([7, [three, one], '']);
+  expect((await machine.ags(['merge', '--ready', '-y', '-m', 'x'])).code).toBe(7);
+
+  const checked = await machine.ags(['check', two, 'nosuch', '--into', 'main', '--run', 'true', '--json', '--']);
+  expect(checked.code).toBe(7);
+  expect(
+    checked.stderr
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [(JSON.parse(line) as { error: { code: string } }).error.code])),
+  ).toEqual(['project.changed', 'task.not-found']);
 });

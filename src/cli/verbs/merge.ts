@@ -1,18 +1,22 @@
-// cli/verbs/merge.ts: `ags merge [task] [paths...]`.
+// cli/verbs/merge.ts: `ags merge [task...] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import type { Merge, MergePlan, MergeRequest } from '../../merge/merge.ts';
 import type { MergeRules } from '../../merge/checks.ts';
-import type { Context, Verb } from '../verb.ts';
+import { count } from '../terminal/format.ts';
+import type { Done, Named } from '../several.ts';
+import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'merge the work of an agent into a branch of yours',
-  usage: 'merge [task] [paths...]',
+  usage: 'merge [task...] [--] [paths...]',
   takes: 'any',
   about:
-    'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo: ags undo',
+    'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo: ags undo\nSeveral tasks are shown together, asked about once and merged in order; a conflict of one leaves the others. After the first, a word is a task only if it is the full name of one; put -- before paths.',
   examples: [
     'ags merge fix-login-4kd2',
+    'ags merge fix-login-4kd2 index-help',
+    'ags merge --ready --check',
     'ags merge @ src/ docs/readme.md',
     'ags merge @ --risky package.json --into develop',
     'ags merge @ --keep-commits',
@@ -20,6 +24,7 @@ const verb: Verb = {
     'ags merge @ --dry-run',
   ],
   options: {
+    ready: { type: 'boolean', about: 'every task of this project that is ready' },
     into: { type: 'string', value: 'branch', about: 'target branch instead of the one the task started from' },
     squash: { type: 'boolean', about: 'make one commit (the default)' },
     'keep-commits': { type: 'boolean', about: "keep the agent's own commits" },
@@ -31,48 +36,125 @@ const verb: Verb = {
     json: { type: 'boolean', about: 'print the result as JSON' },
   },
   async run(args, ctx) {
+    const { findTasks, readyTasks, refuseNamesBeside, tasksAndPaths } = await import('../several.ts');
     const { findWork } = await import('../../agent-run/find-work.ts');
-    const { mergeRules } = await import('../../merge/checks.ts');
-    const { riskyPatterns } = await import('../../results/review.ts');
-    const { meanwhile } = await import('../terminal/meanwhile.ts');
     const { values } = args;
     if (values['squash'] === true && values['keep-commits'] === true)
       throw new AgsError('usage.invalid', '--squash and --keep-commits exclude each other.');
-    const task = await findWork(ctx.host, args.positionals[0], {
-      say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
-    });
-    const { name } = task.task;
-    const request = {
-      paths: args.positionals.slice(1),
-      risky: (values['risky'] as string[] | undefined) ?? [],
-      riskyPatterns: await riskyPatterns(ctx.host, task.task.project),
-      into: values['into'] as string | undefined,
-      keepCommits: values['keep-commits'] === true,
-      message: values['message'] as string | undefined,
+    const { names, paths } = await tasksAndPaths(args, ctx);
+    const wish: Wish = {
+      paths,
+      values,
+      dry: values['dry-run'] === true,
+      json: values['json'] === true,
+      asks: values['yes'] !== true && values['json'] !== true && ctx.terminal.stdin && ctx.terminal.stderr,
     };
-    const dry = values['dry-run'] === true;
-    const rules = await mergeRules(ctx.host, task.task.project);
-    const check = !dry && (values['check'] === true || rules.required);
-    const opened = await openChecked(ctx, task, request, { check, rules, quiet: values['json'] === true });
-    if (typeof opened === 'number') return opened;
-    using merge = opened;
-    const { plan } = merge;
-    const ask = !dry && values['yes'] !== true && values['json'] !== true && ctx.terminal.stdin && ctx.terminal.stderr;
-    if (plan.to !== null && (dry || ask)) await show(plan, task, rules, ctx);
-    if (plan.to !== null && ask && !/^y(es)?$/i.test(await ctx.ask('Merge? [y/N] '))) {
-      ctx.stderr.write('Nothing was merged.\n');
-      return EXIT.cancelled;
-    }
-    if (!dry) await meanwhile(ctx, `Merging ${name}`, merge.carryOut());
-    if (values['json'] === true)
-      ctx.stdout.write(
-        `${JSON.stringify({ task: name, ref: plan.ref, from: plan.from, to: plan.to, merged: !dry && plan.to !== null, whole: plan.whole, files: plan.take.map((change) => change.path), risky: plan.risky.map((change) => change.path) })}\n`,
-      );
-    else await tell(plan, name, dry, ctx);
-    return leavesAllOut(plan) ? EXIT.failed : EXIT.done;
+    const find = (name: string | undefined): Promise<StoredTask> =>
+      findWork(ctx.host, name, { say: (text) => void ctx.stderr.write(`ags: ${text}\n`) });
+    const ready = refuseNamesBeside({ positionals: names, values }, 'merge', 'ready');
+    if (!ready && names.length === 0) return (await mergeOne(await find(undefined), wish, ctx)).exit;
+    const tasks = await findTasks(ctx, ready ? await readyTasks(ctx) : names, find);
+    if (tasks.length === 0) ctx.stderr.write('ags: no task of this project is ready.\n');
+    return mergeEach(tasks, wish, ctx);
   },
 };
 export default verb;
+
+interface Wish {
+  readonly paths: readonly string[];
+  readonly values: Arguments['values'];
+  readonly dry: boolean;
+  readonly json: boolean;
+  readonly asks: boolean;
+}
+
+/** Of several, shows all first and asks once. Each is planned again at its turn, because those before it moved the branch. */
+async function mergeEach(tasks: readonly Named[], wish: Wish, ctx: Context): Promise<number> {
+  const { eachTask } = await import('../several.ts');
+  if (tasks.length > 1 && wish.values['message'] !== undefined)
+    throw new AgsError('usage.invalid', '--message is for one task.', { hint: 'Leave it out, or merge one by one.' });
+  if (tasks.length < 2 || wish.dry || !wish.asks)
+    return eachTask(ctx, tasks, wish.json, (task) => mergeOne(task, wish, ctx));
+  const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
+  const { openMerge } = await import('../../merge/merge.ts');
+  const shown = new Map<string, string>();
+  for (const { task } of tasks) {
+    if (task === null) continue;
+    try {
+      using merge = await meanwhile(ctx, LOOKING, openMerge(ctx.host, task, await requestOf(task, wish, ctx)));
+      shown.set(task.task.id, contentOf(merge.plan));
+      if (merge.plan.to !== null) await show(merge.plan, task, await rulesOf(task, ctx), ctx);
+    } catch (error) {
+      if (!(error instanceof AgsError)) throw error;
+      // Told in full at its turn.
+      ctx.stderr.write(`${task.task.name}: cannot be merged now\n`);
+    }
+  }
+  if (shown.size > 0 && !/^y(es)?$/i.test(await ctx.ask(`Merge ${count(shown.size, 'task')}? [y/N] `))) {
+    ctx.stderr.write('Nothing was merged.\n');
+    return EXIT.cancelled;
+  }
+  return eachTask(ctx, tasks, false, (task) =>
+    mergeOne(task, { ...wish, asks: false }, ctx, (plan) => {
+      if (contentOf(plan) === shown.get(task.task.id)) return;
+      throw new AgsError('project.changed', `${task.task.name} changed meanwhile; it was not merged.`, {
+        hint: `Look at it again: ags diff ${task.task.name}`,
+      });
+    }),
+  );
+}
+
+/** What of an agent's work a merge takes. */
+function contentOf({ take }: MergePlan): string {
+  return JSON.stringify(take.map(({ path, from, after }) => [path, from, after]));
+}
+
+async function rulesOf(task: StoredTask, ctx: Context): Promise<MergeRules> {
+  const { mergeRules } = await import('../../merge/checks.ts');
+  return mergeRules(ctx.host, task.task.project);
+}
+
+async function requestOf(task: StoredTask, { paths, values }: Wish, ctx: Context): Promise<MergeRequest> {
+  const { riskyPatterns } = await import('../../results/review.ts');
+  return {
+    paths,
+    risky: (values['risky'] as string[] | undefined) ?? [],
+    riskyPatterns: await riskyPatterns(ctx.host, task.task.project),
+    into: values['into'] as string | undefined,
+    keepCommits: values['keep-commits'] === true,
+    message: values['message'] as string | undefined,
+  };
+}
+
+/** `agree` throws if the plan is not what the user has agreed to. */
+async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (plan: MergePlan) => void): Promise<Done> {
+  const { meanwhile } = await import('../terminal/meanwhile.ts');
+  const { dry, json, asks, values } = wish;
+  const { name } = task.task;
+  const rules = await rulesOf(task, ctx);
+  const check = !dry && (values['check'] === true || rules.required);
+  const opened = await openChecked(ctx, task, await requestOf(task, wish, ctx), { check, rules, quiet: json });
+  if (typeof opened === 'number')
+    return opened === EXIT.cancelled
+      ? { exit: opened, word: 'stopped', stop: true }
+      : { exit: opened, word: 'not merged' };
+  using merge = opened;
+  const { plan } = merge;
+  agree?.(plan);
+  if (plan.to !== null && (dry || asks)) await show(plan, task, rules, ctx);
+  if (plan.to !== null && !dry && asks && !/^y(es)?$/i.test(await ctx.ask('Merge? [y/N] '))) {
+    ctx.stderr.write('Nothing was merged.\n');
+    return { exit: EXIT.cancelled, word: 'not merged' };
+  }
+  if (!dry) await meanwhile(ctx, `Merging ${name}`, merge.carryOut());
+  if (json)
+    ctx.stdout.write(
+      `${JSON.stringify({ task: name, ref: plan.ref, from: plan.from, to: plan.to, merged: !dry && plan.to !== null, whole: plan.whole, files: plan.take.map((change) => change.path), risky: plan.risky.map((change) => change.path) })}\n`,
+    );
+  else await tell(plan, name, dry, ctx);
+  if (leavesAllOut(plan)) return { exit: EXIT.failed, word: 'left out' };
+  return { exit: EXIT.done, word: plan.to === null ? 'merged already' : dry ? 'can be merged' : 'merged' };
+}
 
 /** With `check`, returns only after the checks passed for exactly the merged tree. A number is the exit status of failed checks. */
 async function openChecked(

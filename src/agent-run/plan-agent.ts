@@ -4,12 +4,13 @@ import { agentNamed, AGENTS } from '../agents/agents.ts';
 import { commandAgent } from '../agents/command.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
-import type { ConfigFlags } from '../config/effective.ts';
+import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { StoredTask } from '../store/tasks.ts';
-import { withAgent } from '../agent-setup/agent-network.ts';
 import { findProgram } from '../agent-setup/programs.ts';
 import type { AgentProgram } from '../agent-setup/agent-program.ts';
 import type { BringOutDetails } from '../results/bring-out.ts';
+import { withAgent } from '../agent-setup/agent-network.ts';
+import { endpointFor } from '../agent-setup/own-endpoint.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
 import { prepareLayers } from '../setup/layers.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
@@ -22,6 +23,8 @@ export interface PlannedAgent {
   readonly plan: RunPlan;
   readonly program: AgentProgram;
   readonly signIn: FoundSignIn | null;
+  /** null: the agent's own choice. */
+  readonly model: string | null;
 }
 
 export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
@@ -46,13 +49,17 @@ export async function planAgentRun(
   pinned?: RunFile['image'],
 ): Promise<PlannedAgent> {
   const agent = agentOf(goal);
-  const signIn = await findSignIn(context, agent);
-  if (signIn === null && agent.signIns.length > 0) throw signInNeeded(agent);
+  let signIn: FoundSignIn | null = null;
   const plan = await planRun({ ...context, cwd: project }, flagsOf(goal), {
     live: false,
     pinned,
-    adjust: (config) => withAgent(config, agent, signIn?.secret ?? null),
+    async adjust(config) {
+      signIn = await findSignIn(context, agent, endpointFor(agent, config));
+      if (signIn === null && agent.signIns.length > 0) throw signInNeeded(agent);
+      return withAgent(config, agent, signIn?.secret ?? null);
+    },
   });
+  const model = modelFor(agent, goal, plan.config);
   const program = await findProgram(context, agent, plan);
   if (program === null)
     throw new AgsError(
@@ -65,11 +72,22 @@ export async function planAgentRun(
             : `Build an image with it (ags image build base --agent ${agent.name}), or install it for ags: ags agents install ${agent.name}`,
       },
     );
-  if (signIn !== null) {
+  const found = signIn as FoundSignIn | null;
+  if (found !== null) {
     const { checkSecret } = await import('../run/network/open-gateway.ts');
-    await checkSecret(context, plan.config.network, signIn.secret);
+    await checkSecret(context, plan.config.network, found.secret);
   }
-  return { agent, plan, program, signIn };
+  return { agent, plan, program, signIn: found, model };
+}
+
+/** The model of the goal, else the one that the configuration gives this agent. */
+function modelFor(agent: Agent, goal: Goal, config: EffectiveConfig): string | null {
+  const model = goal.model ?? config.agents[agent.name]?.model ?? null;
+  const endpoint = config.agents[agent.name]?.endpoint ?? null;
+  if (model !== null || endpoint === null || agent.own?.needsModel !== true) return model;
+  throw new AgsError('config.invalid', `${agent.title} must be told which model of ${endpoint.url} to use.`, {
+    hint: `Name it in the configuration (agents: { ${agent.name}: { model: ... } }), or with --model.`,
+  });
 }
 
 export function layersFor(

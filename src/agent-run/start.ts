@@ -70,7 +70,7 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
   const goalOf = (text: string, agent: string): Goal => ({
     text,
     ...readAgent(agent),
-    ...((request.model ?? defaults.model) ? { model: request.model ?? defaults.model ?? '' } : {}),
+    ...modelOf(request.model ?? plan.config.agents[readAgent(agent).agent]?.model ?? defaults.model),
     interactive: request.interactive,
     ...base,
     maxSeconds: request.maxSeconds ?? defaults.seconds,
@@ -100,6 +100,10 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
     }
   }
   return made;
+}
+
+function modelOf(model: string | null): Pick<Goal, 'model'> {
+  return model === null || model === '' ? {} : { model };
 }
 
 /** The names of existing branches below ags/. */

@@ -89,11 +89,12 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
     task: stored.task.name,
     session: planned.agent.resumes ? input.session : null,
     newSession: input.newSession,
-    model: goal?.model ?? null,
+    model: planned.model,
     maxTurns: input.maxTurns,
     maxCostMicros: goal?.maxCostMicros ?? null,
     signIn: planned.signIn?.signIn ?? null,
     endpoint: endpointOf(planned.signIn),
+    ownEndpoint: planned.signIn?.secret.own !== undefined,
     hooks: input.hooks.listener,
   });
 }

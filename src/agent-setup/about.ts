@@ -8,6 +8,7 @@ import { usualParallel } from '../config/tasks.ts';
 import type { TaskDefaults } from '../config/effective.ts';
 import { findProgram, userView } from './programs.ts';
 import type { AgentProgram } from './agent-program.ts';
+import { endpointFor } from './own-endpoint.ts';
 import { signInStatus, type SignInStatus } from './credentials.ts';
 import { workspaceKind } from '../run/readiness.ts';
 import { inspectMachine, type HostContext } from '../run/host-context.ts';
@@ -20,12 +21,13 @@ export interface AgentFacts {
 
 export async function listAgents(context: HostContext): Promise<AgentFacts[]> {
   const view = await userView(context);
+  const { config } = view;
   const facts: AgentFacts[] = [];
   for (const agent of AGENTS)
     facts.push({
       agent,
       program: await findProgram(context, agent, view),
-      signIn: await signInStatus(context, agent),
+      signIn: await signInStatus(context, agent, endpointFor(agent, config)),
     });
   return facts;
 }

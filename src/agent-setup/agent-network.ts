@@ -11,7 +11,10 @@ export function withAgent(config: EffectiveConfig, agent: Agent, secret: SecretR
   const origin = `agent ${agent.name}`;
   const wanted = [
     ...agent.hosts,
-    ...(secret === null ? [] : [secret.port === 443 ? secret.host : `${secret.host}:${secret.port}`]),
+    // An endpoint of the user's own is reached through its listener alone.
+    ...(secret === null || secret.own !== undefined
+      ? []
+      : [secret.port === 443 ? secret.host : `${secret.host}:${secret.port}`]),
   ];
   const rules = wanted.map((text): NetworkRule => {
     const rule = parseRule(text);
@@ -32,5 +35,5 @@ export function withAgent(config: EffectiveConfig, agent: Agent, secret: SecretR
 export function endpointOf(signIn: FoundSignIn | null): string | null {
   return signIn === null || signIn.secret.endpoint === null
     ? null
-    : `http://127.0.0.1:${ENDPOINT_PORT}/${signIn.secret.name}`;
+    : `http://127.0.0.1:${ENDPOINT_PORT}/${signIn.secret.name}${signIn.secret.own?.path ?? ''}`;
 }

@@ -3,7 +3,7 @@
 // needs it; the sandbox has a placeholder.
 import type { Agent, SignIn } from '../agents/agent.ts';
 import { AgsError } from '../protocol/errors.ts';
-import type { SecretRule } from '../protocol/network.ts';
+import type { ModelEndpoint, SecretRule } from '../protocol/network.ts';
 import {
   credentialFiles,
   keychainEntry,
@@ -15,21 +15,38 @@ import {
   type Tokens,
 } from '../store/credentials.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { credentialHost, credentialName, ownSignIn } from './own-endpoint.ts';
 
 export interface FoundSignIn {
   readonly signIn: SignIn;
   readonly secret: SecretRule;
 }
 
-/** Prefers the credential of `ags auth` to a variable of the user's environment. null: not signed in, or no account is needed. */
-export async function findSignIn(context: HostContext, agent: Agent): Promise<FoundSignIn | null> {
+/**
+ * Prefers the credential of `ags auth` to a variable of the user's environment. null: not signed in, or no account is needed. An
+ * endpoint of the user's own may need no key.
+ */
+export async function findSignIn(
+  context: HostContext,
+  agent: Agent,
+  endpoint: ModelEndpoint | null,
+): Promise<FoundSignIn | null> {
+  if (endpoint !== null) return findOwn(context, agent, endpoint);
   const stored = readCredential(context.stateDir, agent.name);
   const signIn = stored === null ? undefined : agent.signIns.find((one) => isFor(stored, one));
   if (stored !== null && signIn !== undefined)
-    return { signIn, secret: ruleFor(agent, signIn, sourceOf(context, agent, signIn, stored)) };
+    return { signIn, secret: ruleFor(agent, signIn, sourceOf(context, signIn, stored)) };
   for (const one of agent.signIns)
     for (const env of one.found) if (isSet(context, env)) return { signIn: one, secret: ruleFor(agent, one, { env }) };
   return null;
+}
+
+function findOwn(context: HostContext, agent: Agent, endpoint: ModelEndpoint): FoundSignIn {
+  const signIn = ownSignIn(agent, endpoint);
+  const stored = readCredential(context.stateDir, credentialName(agent, true));
+  const fits = stored?.host === credentialHost(signIn);
+  const from = endpoint.key ?? (stored !== null && fits ? sourceOf(context, signIn, stored) : null);
+  return { signIn, secret: { ...signIn.secret, name: secretName(agent.name), from, origin: endpoint.origin } };
 }
 
 /** A credential without a host was stored when there was only one sign-in of its kind. */
@@ -45,11 +62,11 @@ function ruleFor(agent: Agent, { secret }: SignIn, from: SecretRule['from']): Se
   return { ...secret, name: secretName(agent.name), from, origin: 'ags auth' };
 }
 
-function sourceOf(context: HostContext, agent: Agent, signIn: SignIn, stored: Credential): SecretRule['from'] {
-  const files = credentialFiles(context.stateDir, agent.name);
-  if (stored.kept === 'keychain') return { keychain: keychainEntry(agent.name) };
+function sourceOf(context: HostContext, signIn: SignIn, stored: Credential): SecretRule['from'] {
+  const files = credentialFiles(context.stateDir, stored.agent);
+  if (stored.kept === 'keychain') return { keychain: keychainEntry(stored.agent) };
   if (stored.kind !== 'login') return { file: files.value };
-  return { login: files.tokens, agent: agent.name, refresh: signIn.login?.refresh ?? null };
+  return { login: files.tokens, agent: stored.agent, refresh: signIn.login?.refresh ?? null };
 }
 
 function isSet(context: HostContext, name: string): boolean {
@@ -105,7 +122,8 @@ export async function keepInKeychain(
   key: string,
 ): Promise<Credential> {
   const { storeInKeychain } = await import('./keychain.ts');
-  await storeInKeychain(context, keychainEntry(agent.name), `ags: ${agent.title}`, key);
+  const entry = keychainEntry(credentialName(agent, signIn.secret.own !== undefined));
+  await storeInKeychain(context, entry, `ags: ${agent.title}`, key);
   const credential = describe(context, agent, signIn, key, 'keychain');
   writeCredential(context.stateDir, credential, null);
   return credential;
@@ -119,12 +137,12 @@ function describe(
   kept: Credential['kept'],
 ): Credential {
   return {
-    agent: agent.name,
+    agent: credentialName(agent, signIn.secret.own !== undefined),
     kind: signIn.kind,
     kept,
     ending: value.slice(-4),
     since: context.now().toISOString(),
-    host: signIn.secret.host,
+    host: credentialHost(signIn),
   };
 }
 
@@ -142,10 +160,13 @@ export async function forget(context: HostContext, agent: string): Promise<boole
 
 export interface SignInStatus {
   readonly agent: string;
+  /** The host of the provider, or the URL of an endpoint of the user's own; null: none. */
+  readonly provider: string | null;
   readonly kind: SignIn['kind'] | null;
   /** The last four characters; null: the value is not stored by ags. */
   readonly ending: string | null;
-  readonly where: 'file' | 'keychain' | 'environment' | 'none' | 'not needed';
+  /** configuration: a file, a command or a keychain entry that it names. */
+  readonly where: 'file' | 'keychain' | 'environment' | 'configuration' | 'none' | 'not needed';
   /** The name of the variable, if `where` is `environment`. */
   readonly variable: string | null;
   readonly since: string | null;
@@ -156,8 +177,13 @@ export interface SignInStatus {
   readonly problem: string | null;
 }
 
-export async function signInStatus(context: HostContext, agent: Agent): Promise<SignInStatus> {
+export async function signInStatus(
+  context: HostContext,
+  agent: Agent,
+  endpoint: ModelEndpoint | null,
+): Promise<SignInStatus> {
   const nothing = {
+    provider: endpoint?.url ?? null,
     kind: null,
     ending: null,
     variable: null,
@@ -166,20 +192,21 @@ export async function signInStatus(context: HostContext, agent: Agent): Promise<
     renewed: false,
     problem: null,
   };
-  if (agent.signIns.length === 0) return { agent: agent.name, ...nothing, where: 'not needed' };
-  const found = await findSignIn(context, agent);
+  if (agent.signIns.length === 0 && endpoint === null) return { agent: agent.name, ...nothing, where: 'not needed' };
+  const found = await findSignIn(context, agent, endpoint);
   if (found === null) return { agent: agent.name, ...nothing, where: 'none' };
   const { from } = found.secret;
-  const { kind } = found.signIn;
-  if ('env' in from) return { agent: agent.name, ...nothing, kind, where: 'environment', variable: from.env };
-  const stored = readCredential(context.stateDir, agent.name);
+  const known = { ...nothing, provider: endpoint?.url ?? found.secret.host, kind: found.signIn.kind };
+  if (from === null) return { agent: agent.name, ...known, kind: null, where: 'not needed' };
+  if ('env' in from) return { agent: agent.name, ...known, where: 'environment', variable: from.env };
+  if (endpoint?.key != null) return { agent: agent.name, ...known, where: 'configuration' };
+  const stored = readCredential(context.stateDir, credentialName(agent, endpoint !== null));
   const tokens = 'login' in from ? readTokens(from.login, agent.name) : null;
   const over = tokens !== null && tokens.expiresAtMs !== null && tokens.expiresAtMs <= context.now().getTime();
   const renewable = 'login' in from && from.refresh !== null && tokens?.refresh != null && tokens.refused !== true;
   return {
     agent: agent.name,
-    ...nothing,
-    kind,
+    ...known,
     ending: stored?.ending ?? null,
     where: 'keychain' in from ? 'keychain' : 'file',
     since: stored?.since ?? null,

@@ -13,6 +13,8 @@ export interface Agent {
   readonly install: Install | null;
   /** Ways to sign in, best first; none: it needs no account. */
   readonly signIns: readonly SignIn[];
+  /** How it uses a model endpoint of the user's own; null: it has no model. */
+  readonly own: OwnModel | null;
   /** Rules for the hosts it needs besides the model endpoint of its sign-in. */
   readonly hosts: readonly string[];
   /** Its own settings and scratch files in a project: not part of its work unless the base commit has them. Patterns as in .gitignore. */
@@ -59,6 +61,8 @@ export interface SignIn {
   readonly found: readonly string[];
   /** Where the gateway inserts it, and the agent's substitute for it. Never the value itself. */
   readonly secret: Omit<SecretRule, 'name' | 'from' | 'origin'>;
+  /** How to try it; none: its provider has no such request. */
+  readonly trial?: Trial;
   /** For `login`: the command, and where its result is. */
   readonly login?: {
     /** Arguments of the program. */
@@ -75,6 +79,27 @@ export interface SignIn {
     /** How ags renews an expired one, outside. */
     readonly refresh: TokenRefresh | null;
   };
+}
+
+export interface OwnModel {
+  /** What the endpoint must speak: "Anthropic Messages". */
+  readonly protocol: string;
+  /** The header that usually carries the key. */
+  readonly header: string;
+  /** The variable inside where it looks for the key, which gets a placeholder; null: none. */
+  readonly env: string | null;
+  /** The variable inside that gets the URL. */
+  readonly endpoint: string;
+  /** It has no default model that such an endpoint would know. */
+  readonly needsModel: boolean;
+  readonly trial: Trial;
+}
+
+/** A GET request that costs nothing and needs the key. */
+export interface Trial {
+  /** Below the host, or below the URL of an endpoint of the user's own. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface AgentInput {
@@ -97,6 +122,8 @@ export interface AgentInput {
   readonly signIn: SignIn | null;
   /** Base URL of the endpoint of `signIn`, if it has one. */
   readonly endpoint: string | null;
+  /** The endpoint is one of the user's own (`own`): its URL is complete, with its path. */
+  readonly ownEndpoint: boolean;
   /** How the agent's own hooks reach ags; null: no hooks, none to set up. */
   readonly hooks: HookListener | null;
 }

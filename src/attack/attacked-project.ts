@@ -118,7 +118,7 @@ async function setStage(
     adjust: (here) => attackedConfig(own?.config ?? here, here, relative(caller.home, tools), network),
     pinned: own?.image ?? undefined,
   };
-  const bare: PlanOptions = { ...options, adjust: (here) => withoutMore(options.adjust?.(here) ?? here) };
+  const bare: PlanOptions = { ...options, adjust: async (here) => withoutMore((await options.adjust?.(here)) ?? here) };
   const plan = await planRun(attacked, flags, options);
   const online = plan.config.network.mode !== 'off';
   const left = [join(outside, 'log')];

@@ -2,6 +2,7 @@
 // Invariant: nothing in a project's file lets a sandbox see or use more without a line here. Restrictions need none.
 // A line holds the requested value and, for limits, the user's own; a change of either ends an earlier approval. Approvals
 // store these lines, so changing the wording of one asks every user again.
+import { agentAsks } from './agent-asks.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
@@ -70,6 +71,7 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   asks.push(
     ...networkAsks(project, base, asked).map(onOneLine),
     ...secretAsks(base, asked).map(onOneLine),
+    ...agentAsks(base, asked).map(onOneLine),
     ...hookAsks(base, asked).map(onOneLine),
   );
   return asks.toSorted((a, b) => lineOf(a) - lineOf(b));

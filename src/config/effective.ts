@@ -1,7 +1,7 @@
 // config/effective.ts: the configuration after all layers are merged; the rest of ags uses only this.
 // Invariant: every value is checked and complete, and `origins` names the source of each.
 import type { HookPolicy } from '../protocol/hook.ts';
-import type { NetworkPolicy, SecretRule } from '../protocol/network.ts';
+import type { ModelEndpoint, NetworkPolicy, SecretRule } from '../protocol/network.ts';
 import type { ServiceConfig } from '../protocol/service.ts';
 import type { KernelRules, Limits } from '../protocol/spec.ts';
 
@@ -30,6 +30,13 @@ export interface TaskDefaults {
   readonly seconds: number | null;
   readonly costMicros: number | null;
   readonly turns: number | null;
+}
+
+/** For one agent. */
+export interface AgentSettings {
+  /** null: the usual provider. */
+  readonly endpoint: ModelEndpoint | null;
+  readonly model: string | null;
 }
 
 export interface EffectiveConfig {
@@ -72,6 +79,8 @@ export interface EffectiveConfig {
   readonly mergeCheck: boolean;
   readonly hooks: HookPolicy;
   readonly tasks: TaskDefaults;
+  /** By the name of the agent; `command`: command lines. */
+  readonly agents: Readonly<Record<string, AgentSettings>>;
   /** Patterns of further paths that a review treats as running on this machine. */
   readonly risky: readonly string[];
   /**

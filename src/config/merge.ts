@@ -18,6 +18,7 @@ import {
 } from './defaults.ts';
 import type { EffectiveConfig, ExtraMount, ImageChoice, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './file/layer.ts';
+import { mergeAgents } from './agents.ts';
 import { mergeChecks } from './checks.ts';
 import { mergeCompose } from './compose.ts';
 import { mergeHooks } from './hooks.ts';
@@ -93,6 +94,7 @@ export function mergeLayers(
     mergeCheck: last('merge.check', false, (v) => v.merge?.check),
     hooks: mergeHooks(layers, context.home, last, origins),
     tasks: mergeTasks(last),
+    agents: mergeAgents(layers, context.home, origins),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,

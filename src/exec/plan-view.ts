@@ -43,6 +43,8 @@ export interface PlanView {
   readonly trackedSecrets: readonly string[];
   readonly notices: readonly string[];
   readonly services: readonly PlannedServiceView[];
+  /** Model endpoints of the user's own, for agents: "claude: https://llm.corp (config.yaml:3)". */
+  readonly models: readonly string[];
   /** Variables that the user passes explicitly; their values are not printed. */
   readonly privateNames: readonly string[];
 }
@@ -100,6 +102,9 @@ export async function viewPlan(context: HostContext, request: PlanRequest): Prom
     trackedSecrets: plan.hidden.trackedSecrets,
     notices: plan.notices,
     services: await viewServices(plan.services),
+    models: Object.entries(plan.config.agents).flatMap(([name, { endpoint }]) =>
+      endpoint === null ? [] : [`${name}: ${endpoint.url} (${endpoint.origin})`],
+    ),
     privateNames: Object.keys(spec.env).filter((name) => isPrivate(name, plan.config)),
   };
 }

@@ -2,15 +2,24 @@
 // Invariant: rule, then budget, then name, then address, then dial. No listener skips a step.
 import type { Socket } from 'node:net';
 import { hostAndPort, type HostName } from '../protocol/host-name.ts';
+import type { OwnEndpoint } from '../protocol/network.ts';
 import { failureSentence, policySentence, type Remedy } from './front/answers.ts';
 import type { Asks } from './asks.ts';
+import { isLoopback } from './dial/address.ts';
 import type { Dialer } from './dial/dial.ts';
 import { openOrigin } from './front/own-buffer.ts';
-import type { Rules, Verdict } from './rules.ts';
+import { compileRules, type Rules, type Verdict } from './rules.ts';
 import type { Connection } from './connection.ts';
 
 export type Permission =
-  | { readonly kind: 'granted'; readonly verdict: Extract<Verdict, { kind: 'allowed' }>; readonly target: HostName }
+  | {
+      readonly kind: 'granted';
+      readonly verdict: Extract<Verdict, { kind: 'allowed' }>;
+      readonly target: HostName;
+      /** The rules for each request of the connection. */
+      readonly rules: () => Rules;
+      readonly own?: OwnEndpoint;
+    }
   | Refused;
 
 export interface Refused {
@@ -26,6 +35,8 @@ export type Opened =
 export interface Authorize {
   /** A refusal is in the log when this resolves. */
   permit(connection: Connection, target: HostName, port: number): Promise<Permission>;
+  /** For an endpoint of the user's own: only a deny rule refuses it, and no other rule opens more of its host. */
+  permitOwn(connection: Connection, target: HostName, port: number, own: OwnEndpoint): Promise<Permission>;
   open(
     connection: Connection,
     permission: Extract<Permission, { kind: 'granted' }>,
@@ -43,6 +54,12 @@ export function createAuthorize(input: {
   readonly dialer: Dialer;
   readonly remedy: Remedy;
 }): Authorize {
+  const refuse = async (connection: Connection, reason: string): Promise<Refused> => {
+    await connection.identified(REFUSED_MS);
+    connection.finish('denied', reason);
+    const place = hostAndPort(connection.host, connection.port);
+    return { kind: 'refused', status: 403, sentence: policySentence(place, reason, input.remedy) };
+  };
   return {
     async permit(connection, target, port) {
       connection.host = target.host;
@@ -56,16 +73,18 @@ export function createAuthorize(input: {
           verdict = (await input.asks.wait(target.host, port, program)) ?? verdict;
         connection.unknown = verdict.kind === 'denied' && verdict.unknown;
       }
-      if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target };
-      await connection.identified(REFUSED_MS);
-      connection.finish('denied', verdict.reason);
-      return {
-        kind: 'refused',
-        status: 403,
-        sentence: policySentence(hostAndPort(target.host, port), verdict.reason, input.remedy),
-      };
+      if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target, rules: input.rules };
+      return refuse(connection, verdict.reason);
     },
-    async open(connection, { verdict, target }, connect = openOrigin) {
+    async permitOwn(connection, target, port, own) {
+      connection.host = target.host;
+      connection.port = port;
+      const rules = (): Rules => ownRules(input.rules(), target.host, port, own);
+      const verdict = rules().connect(target.host, port);
+      if (verdict.kind === 'allowed') return { kind: 'granted', verdict, target, rules, own };
+      return refuse(connection, verdict.reason);
+    },
+    async open(connection, { verdict, target, own }, connect = openOrigin) {
       const place = hostAndPort(connection.host, connection.port);
       const dialed = await input.dialer.dial(
         {
@@ -73,12 +92,19 @@ export function createAuthorize(input: {
           port: connection.port,
           kind: target.kind,
           // A rule that spells out an address means that address, wherever it leads.
-          granted: target.kind === 'ip',
+          granted: target.kind === 'ip' || own !== undefined,
           exact: verdict.rule.host === connection.host,
         },
         connect,
         connection.socket,
       );
+      if (dialed.kind === 'open' && own?.tls === false && !isLoopback(dialed.address)) {
+        dialed.socket.destroy();
+        return refuse(
+          connection,
+          `${connection.host} leads to ${dialed.address}, and without TLS only loopback may be used`,
+        );
+      }
       if (dialed.kind === 'open') {
         dialed.socket.on('error', () => undefined);
         connection.address = dialed.address;
@@ -91,6 +117,15 @@ export function createAuthorize(input: {
         : { kind: 'refused', status: dialed.timedOut ? 504 : 502, sentence: failureSentence(place, dialed.reason) };
     },
   };
+}
+
+/** The user's deny rules, and requests below the endpoint's path. */
+function ownRules({ list }: Rules, host: string, port: number, { path }: OwnEndpoint): Rules {
+  const below = { methods: null, path: path === '' ? null : `${path}/*` };
+  return compileRules([
+    ...list.filter(({ action }) => action === 'deny'),
+    { action: 'allow', host, port, ...below, origin: 'a model endpoint of yours' },
+  ]);
 }
 
 export const GONE = 'it went away before the connection was open';

@@ -8,7 +8,6 @@ import type { Authority } from './intercept/certificate.ts';
 import type { Carry } from './front/front.ts';
 import type { InterceptInput, LiveSecret } from './intercept/intercept.ts';
 import { GONE, type Opened, type Authorize, type Permission } from './authorize.ts';
-import type { Rules } from './rules.ts';
 import { relayTunnel, readHello } from './tunnel.ts';
 import type { Connection } from './connection.ts';
 
@@ -16,7 +15,6 @@ type Granted = Extract<Permission, { kind: 'granted' }>;
 
 export interface CarryInput {
   readonly authorize: Authorize;
-  readonly rules: () => Rules;
   readonly secretsFor: (host: string, port: number) => readonly LiveSecret[];
   /** null: this sandbox trusts only public authorities, so the gateway cannot read its requests. */
   readonly authority: Authority | null;
@@ -84,7 +82,7 @@ export function createCarry(input: CarryInput): Carry & {
     const reason = reasonOf(granted);
     const decide = (method: string, path: string): string | null => {
       if (!granted.verdict.inspect) return null;
-      const verdict = input.rules().request(host, port, method, path);
+      const verdict = granted.rules().request(host, port, method, path);
       return verdict.kind === 'allowed' ? null : policySentence(hostAndPort(host, port), verdict.reason, input.remedy);
     };
     let unopened = false;
@@ -144,7 +142,7 @@ export function createCarry(input: CarryInput): Carry & {
     settled: input.settled,
     isToken: input.isToken,
     endpoint: (connection, granted, first, base, secrets) =>
-      inspect(connection, granted, first, { upstream: 'https', secrets, base }),
+      inspect(connection, granted, first, { upstream: granted.own?.tls === false ? 'http' : 'https', secrets, base }),
   };
 }
 

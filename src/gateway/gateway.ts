@@ -107,7 +107,6 @@ export function createGateway(input: GatewayInput): Gateway {
   };
   const carry = createCarry({
     authorize,
-    rules: () => rules,
     secretsFor: (host, port) =>
       input.secrets.filter((secret) => secret.host === host && secret.port === port && !secret.viaEndpoint),
     authority: input.authority,
@@ -222,16 +221,18 @@ const ENTRANCES: Readonly<Record<GatewayListener['kind'], Entrance>> = {
   tcp: 'tcp',
 };
 
-/** A secret for a host implies that the host may be reached. */
+/** A secret for a host implies that the host may be reached, unless only the endpoint of the user's own may be. */
 function secretRules(secrets: readonly BoundSecret[]): NetworkRule[] {
-  return secrets.map(({ host, port, name }) => ({
-    action: 'allow',
-    host,
-    port,
-    methods: null,
-    path: null,
-    origin: `secret ${name}`,
-  }));
+  return secrets
+    .filter(({ own }) => own === undefined)
+    .map(({ host, port, name }) => ({
+      action: 'allow',
+      host,
+      port,
+      methods: null,
+      path: null,
+      origin: `secret ${name}`,
+    }));
 }
 
 /** Reports a reached limit in the client's protocol, as far as it is known before the first byte. */

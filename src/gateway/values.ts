@@ -6,7 +6,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
-import type { ValueSource } from '../protocol/network.ts';
+import type { OwnEndpoint, ValueSource } from '../protocol/network.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { LiveSecret } from './intercept/intercept.ts';
@@ -152,4 +152,8 @@ export interface BoundSecret extends LiveSecret {
   readonly host: string;
   readonly port: number;
   readonly viaEndpoint: boolean;
+  /** Its endpoint is one of the user's own. */
+  readonly own?: OwnEndpoint;
+  /** There is no value: requests to its endpoint go on as they are. */
+  readonly keyless?: true;
 }

@@ -75,9 +75,27 @@ export interface UpstreamProxy {
   readonly origin: string;
 }
 
+/** A model endpoint of the user's own (`agents.<name>.url`). */
+export interface ModelEndpoint {
+  /** In one spelling, without a final slash. */
+  readonly url: string;
+  /** False only for loopback. */
+  readonly tls: boolean;
+  readonly host: string;
+  readonly port: number;
+  /** "" or "/v1". */
+  readonly path: string;
+  /** null: what `ags auth` has stored for it, if anything. */
+  readonly key: ValueSource | null;
+  /** null: the usual one of the agent. */
+  readonly header: string | null;
+  readonly origin: string;
+}
+
 export interface SecretRule {
   readonly name: string;
-  readonly from: ValueSource | LoginSource;
+  /** null: there is no value; requests go on without one. Only for an endpoint of the user's own. */
+  readonly from: ValueSource | LoginSource | null;
   readonly host: string;
   readonly port: number;
   /** Lower case. */
@@ -88,8 +106,13 @@ export interface SecretRule {
   readonly env: string | null;
   /** The variable inside that holds the base URL of a loopback endpoint for this host; null: no endpoint. */
   readonly endpoint: string | null;
+  /** For an endpoint of the user's own: nothing else of its host can be reached because of it. */
+  readonly own?: OwnEndpoint;
   readonly origin: string;
 }
+
+/** The user named the URL, so its host may have any address. No rule comes from it: only requests below its path can be made. */
+export type OwnEndpoint = Pick<ModelEndpoint, 'tls' | 'path'>;
 
 export interface NetworkLimits {
   /** Open at the same time. */

@@ -2,6 +2,7 @@
 // Invariant: planning starts nothing, and writes nothing but its cache of the last scan.
 import { realpathSync } from 'node:fs';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
+import type { NetworkPolicy } from '../protocol/network.ts';
 import { loadConfig } from '../config/load.ts';
 import { NO_MACHINE, readMachine } from '../sandbox/spec/machine.ts';
 import { prepareNetwork, type PlannedNetwork } from './network/plan-network.ts';
@@ -13,7 +14,7 @@ import { configInput, inspectMachine, sandboxUser, type HostContext } from './ho
 
 export interface PlanOptions {
   /** Adds what an agent needs to the configuration. */
-  readonly adjust?: (config: EffectiveConfig) => EffectiveConfig;
+  readonly adjust?: (config: EffectiveConfig) => EffectiveConfig | Promise<EffectiveConfig>;
   /** The sandbox works over the project's files as they are. */
   readonly live?: boolean;
   /** The image of an earlier turn. */
@@ -30,7 +31,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
     configHome: context.env['XDG_CONFIG_HOME'],
   });
   const configured = await loadConfig(configInput(context, project.root, flags));
-  const config = options.adjust?.(configured) ?? configured;
+  const config = (await options.adjust?.(configured)) ?? configured;
   // An image implies a container.
   const backend =
     config.backend === 'auto' && config.image !== null
@@ -79,7 +80,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
     machine,
     network,
     services,
-    notices: [...copies, ...offline, ...unseen.map(notShown)],
+    notices: [...copies, ...offline, ...unseen.map(notShown), ...loopbackRules(config.network)],
   };
 }
 
@@ -105,6 +106,17 @@ const NOTHING_HIDDEN: HiddenFiles = { paths: [], trackedSecrets: [] };
 const NO_NETWORK = 'Network: only loopback, because on this system only bwrap may create namespaces (see: ags doctor).';
 
 const NO_DOCKER = 'Nested Docker: none, for the same reason.';
+
+/** Rules for names of loopback never lead anywhere. */
+function loopbackRules({ rules, addresses }: NetworkPolicy): string[] {
+  if (addresses.some((block) => /^(?:127\.|::1)/.test(block))) return [];
+  return rules
+    .filter(({ action, host }) => action === 'allow' && (host === 'localhost' || host.endsWith('.localhost')))
+    .map(
+      ({ host, port, origin }) =>
+        `The rule for ${host}:${port} (${origin}) has no effect: this machine's loopback is not in the sandbox. For the model of an agent, write into your config.yaml: agents: { <agent>: { url: "http://${host}:${port}" } }. For any other service: --tcp <name>:${port}=${host}:${port}`,
+    );
+}
 
 function notShown(path: string): string {
   return `${path} is not shown, because another file system is mounted below it. To show it as it is: --mount ${path}`;

@@ -1,4 +1,5 @@
 // run/strength-label.ts: one line that names the isolation in force, and never claims more.
+import { hostAndPort } from '../protocol/host-name.ts';
 import { limitsInForce } from '../sandbox/watch/limits.ts';
 import { shortId } from '../sandbox/spec/image.ts';
 import type { RunPlan } from './run-plan.ts';
@@ -20,11 +21,19 @@ export function describeStrength(plan: RunPlan): string {
     plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',
     ...(plan.config.docker.enabled ? [`docker inside: rootless, seccomp, ${nestedWay}`] : []),
     cgroupWord(plan.host.cgroupPlan.kind),
+    ...ownModel(plan),
     ...soft.map(
       (limit) =>
         `${limit.name === 'memoryBytes' ? 'memory' : 'processes'} ${limit.held === 'watched' ? 'watched' : 'not limited'}`,
     ),
   ].join(' · ');
+}
+
+/** Where an agent's model is, if the user has named an endpoint. */
+function ownModel({ config }: RunPlan): string[] {
+  return config.secrets.flatMap(({ own, host, port }) =>
+    own === undefined ? [] : [`model at ${own.tls && port === 443 ? host : hostAndPort(host, port)}`],
+  );
 }
 
 function cgroupWord(kind: RunPlan['host']['cgroupPlan']['kind']): string {

@@ -18,6 +18,7 @@ export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInp
     maxCostMicros: null,
     signIn: agent.signIns[0] ?? null,
     endpoint: 'http://127.0.0.1:3129/agent-it',
+    ownEndpoint: false,
     hooks: null,
     ...more,
   };

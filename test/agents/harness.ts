@@ -149,6 +149,7 @@ export async function createStage(
       maxCostMicros: options.maxCostMicros ?? null,
       signIn,
       endpoint: endpointUrl,
+      ownEndpoint: signIn?.secret.own !== undefined,
       hooks: options.hooks === undefined ? null : listeners[options.hooks],
     });
     for (const { path, content } of plan.homeFiles) put(join(home, path), content);

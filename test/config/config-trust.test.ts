@@ -199,6 +199,7 @@ describe('trust', () => {
       'tasks.time': '2h',
       'tasks.cost': 5,
       'tasks.turns': 10,
+      agents: { claude: { model: 'opus' } },
       services: { db: { run: 'server', ports: [80], seed: ['a.sh'], env: { A: 'b' }, memory: '1g' } },
       'checks.run': ['npm test'],
       'checks.timeout': '1h',

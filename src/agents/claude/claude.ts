@@ -21,6 +21,8 @@ const BEARER: SignIn['secret'] = {
   endpoint: 'ANTHROPIC_BASE_URL',
 };
 
+const TRIAL = { path: '/v1/models', headers: { 'anthropic-version': '2023-06-01' } };
+
 export const claude: Agent = {
   name: 'claude',
   title: 'Claude Code',
@@ -39,6 +41,7 @@ export const claude: Agent = {
       how: 'Create one at https://platform.claude.com/settings/keys. It is billed by usage.',
       found: ['ANTHROPIC_API_KEY'],
       secret: { ...BEARER, header: 'x-api-key', send: '{}' },
+      trial: TRIAL,
     },
     {
       kind: 'token',
@@ -66,6 +69,14 @@ export const claude: Agent = {
       },
     },
   ],
+  own: {
+    protocol: 'Anthropic Messages',
+    header: 'authorization',
+    env: null,
+    endpoint: 'ANTHROPIC_BASE_URL',
+    needsModel: false,
+    trial: TRIAL,
+  },
   hosts: [],
   scratch: ['.claude/settings.local.json', '.claude/worktrees/', '.claude/scheduled_tasks.lock'],
   gate: 'enforced',
@@ -113,15 +124,27 @@ function plan(input: AgentInput): AgentPlan {
       DISABLE_TELEMETRY: '1',
       // Otherwise it would not exit before the last background command, and a server never ends.
       ...(headless ? { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: '1' } : {}),
-      ...keyVariable(input.signIn),
+      ...keyVariable(input.signIn, input.ownEndpoint),
+      ...(input.ownEndpoint ? everyModel(input.model) : {}),
     },
     files: headless || input.hooks === null ? [] : [managedSettings(input.hooks)],
     homeFiles: headless ? [] : [{ path: '.claude/.claude.json', content: noQuestions(input.project) }],
   };
 }
 
-function keyVariable(signIn: SignIn | null): Record<string, string> {
+/** For its small tasks and subagents it would ask for models that another endpoint may not have. */
+function everyModel(model: string | null): Record<string, string> {
+  if (model === null) return {};
+  const roles = ['DEFAULT_OPUS', 'DEFAULT_SONNET', 'DEFAULT_HAIKU', 'SMALL_FAST'];
+  return {
+    ...Object.fromEntries(roles.map((role) => [`ANTHROPIC_${role}_MODEL`, model])),
+    CLAUDE_CODE_SUBAGENT_MODEL: model,
+  };
+}
+
+function keyVariable(signIn: SignIn | null, own: boolean): Record<string, string> {
   if (signIn === null) return {};
+  if (own && signIn.secret.header === 'authorization') return { ANTHROPIC_AUTH_TOKEN: PLACEHOLDER };
   return { [signIn.kind === 'api-key' ? 'ANTHROPIC_API_KEY' : 'CLAUDE_CODE_OAUTH_TOKEN']: PLACEHOLDER };
 }
 

@@ -34,6 +34,7 @@ export const codex: Agent = {
         env: null,
         endpoint: 'AGS_CODEX_ENDPOINT',
       },
+      trial: { path: '/v1/models' },
     },
     {
       kind: 'login',
@@ -57,6 +58,14 @@ export const codex: Agent = {
       },
     },
   ],
+  own: {
+    protocol: 'OpenAI Responses',
+    header: 'authorization',
+    env: null,
+    endpoint: 'AGS_CODEX_ENDPOINT',
+    needsModel: false,
+    trial: { path: '/models' },
+  },
   hosts: [],
   scratch: [],
   gate: 'enforced',
@@ -102,10 +111,10 @@ function plan(input: AgentInput): AgentPlan {
 }
 
 /** As TOML. On the command line they override every file. */
-function settings({ signIn, endpoint }: AgentInput): string[] {
+function settings({ signIn, endpoint, ownEndpoint }: AgentInput): string[] {
   const quiet = ['analytics.enabled=false', 'check_for_update_on_startup=false', 'feedback.enabled=false'];
   if (endpoint === null) return quiet;
-  const base = `${endpoint}${signIn?.kind === 'login' ? '/backend-api/codex' : '/v1'}`;
+  const base = `${endpoint}${ownEndpoint ? '' : signIn?.kind === 'login' ? '/backend-api/codex' : '/v1'}`;
   // A provider of our own: the built-in one first tries other ways to its host, and requires a key.
   return [
     ...quiet,

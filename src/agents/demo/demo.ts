@@ -12,6 +12,7 @@ export const demo: Agent = {
   title: 'Demo agent',
   install: null,
   signIns: [],
+  own: null,
   hosts: [],
   scratch: [],
   gate: 'enforced',

@@ -36,6 +36,7 @@ export const gemini: Agent = {
         env: 'GEMINI_API_KEY',
         endpoint: 'GOOGLE_GEMINI_BASE_URL',
       },
+      trial: { path: '/v1beta/models' },
     },
     {
       kind: 'login',
@@ -70,6 +71,14 @@ export const gemini: Agent = {
       },
     },
   ],
+  own: {
+    protocol: 'Gemini API',
+    header: 'x-goog-api-key',
+    env: 'GEMINI_API_KEY',
+    endpoint: 'GOOGLE_GEMINI_BASE_URL',
+    needsModel: false,
+    trial: { path: '/v1beta/models' },
+  },
   hosts: [],
   scratch: ['.gemini/'],
   gate: 'enforced',

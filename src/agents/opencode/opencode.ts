@@ -9,7 +9,12 @@ import { driveLines } from '../line-driver.ts';
 import { createOpencodeReader } from './reader.ts';
 import { readHook } from './tools.ts';
 
-interface Provider {
+type Provider = Pick<Known, 'id' | 'host' | 'path' | 'env'> & {
+  readonly model: string | null;
+  readonly small: string | null;
+};
+
+interface Known {
   /** opencode's name for it. */
   readonly id: string;
   readonly host: string;
@@ -25,7 +30,7 @@ interface Provider {
   readonly how: string;
 }
 
-const PROVIDERS: readonly Provider[] = [
+const PROVIDERS: readonly Known[] = [
   {
     id: 'anthropic',
     host: 'api.anthropic.com',
@@ -64,6 +69,9 @@ const PROVIDERS: readonly Provider[] = [
   },
 ];
 
+/** An endpoint of the user's own, through the adapter that is built in. */
+const OWN: Provider = { id: 'own', host: '', path: '', env: 'AGS_MODEL_KEY', model: null, small: null };
+
 export const opencode: Agent = {
   name: 'opencode',
   title: 'opencode',
@@ -74,13 +82,26 @@ export const opencode: Agent = {
     entry: { x64: 'opencode-linux-x64/bin/opencode', arm64: 'opencode-linux-arm64/bin/opencode' },
     node: null,
   },
-  signIns: PROVIDERS.map(({ title, how, env, host, header, send }): SignIn => ({
+  signIns: PROVIDERS.map(({ id, path, title, how, env, host, header, send }): SignIn => ({
     kind: 'api-key',
     title,
     how,
     found: [env],
     secret: { host, port: 443, header, send, env, endpoint: 'AGS_MODEL_URL' },
+    trial: {
+      // The list of models of OpenRouter is for everyone.
+      path: `${path}${id === 'openrouter' ? '/key' : '/models'}`,
+      ...(id === 'anthropic' ? { headers: { 'anthropic-version': '2023-06-01' } } : {}),
+    },
   })),
+  own: {
+    protocol: 'OpenAI chat completions',
+    header: 'authorization',
+    env: 'AGS_MODEL_KEY',
+    endpoint: 'AGS_MODEL_URL',
+    needsModel: true,
+    trial: { path: '/models' },
+  },
   hosts: [],
   scratch: ['.opencode/'],
   gate: 'enforced',
@@ -94,7 +115,7 @@ export const opencode: Agent = {
 const CONFIG_HOME = '/etc/opencode-ags';
 
 function plan(input: AgentInput): AgentPlan {
-  const provider = PROVIDERS.find(({ host }) => host === input.signIn?.secret.host);
+  const provider = input.ownEndpoint ? OWN : PROVIDERS.find(({ host }) => host === input.signIn?.secret.host);
   const model = modelOf(input.model, provider);
   const headless = input.mode === 'headless';
   return {
@@ -145,6 +166,7 @@ const INSTALLED = { lockfileVersion: 3, packages: { '': { dependencies: { '@open
 function modelOf(model: string | null, provider: Provider | undefined): string | null {
   if (provider === undefined) return model;
   const name = model ?? provider.model;
+  if (name === null) return null;
   return name.startsWith(`${provider.id}/`) ? name : `${provider.id}/${name}`;
 }
 
@@ -162,10 +184,11 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
       ? {}
       : {
           model,
-          small_model: `${provider.id}/${provider.small}`,
+          small_model: provider.small === null ? model : `${provider.id}/${provider.small}`,
           enabled_providers: [provider.id],
           provider: {
             [provider.id]: {
+              ...(provider === OWN ? ownProvider(model) : {}),
               options: {
                 baseURL: `${input.endpoint ?? `https://${provider.host}`}${provider.path}`,
                 apiKey: `{env:${provider.env}}`,
@@ -174,6 +197,11 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
           },
         }),
   };
+}
+
+function ownProvider(model: string | null): object {
+  const name = model?.slice(OWN.id.length + 1) ?? '';
+  return { npm: '@ai-sdk/openai-compatible', name: 'model endpoint', models: { [name]: { name, tool_call: true } } };
 }
 
 // Invariant: a call continues only after the answer {"allow":true}; any other answer, or none, refuses it.

@@ -9,37 +9,42 @@ import { createQwenReader } from './reader.ts';
 import { readToolHook, toolHooks } from '../tool-hook.ts';
 
 /** Any provider of chat completions works. By host, as in a sign-in. */
-const PROVIDERS: Readonly<Record<string, { path: string; model: string; found: string; title: string; how: string }>> =
-  {
-    'dashscope-intl.aliyuncs.com': {
-      path: '/compatible-mode/v1',
-      model: 'qwen3-coder-plus',
-      found: 'DASHSCOPE_API_KEY',
-      title: 'API key of Alibaba Cloud Model Studio',
-      how: 'Create one at https://modelstudio.console.alibabacloud.com.',
-    },
-    'coding-intl.dashscope.aliyuncs.com': {
-      path: '/v1',
-      model: 'qwen3-coder-plus',
-      found: 'BAILIAN_CODING_PLAN_API_KEY',
-      title: 'key of the Alibaba Cloud Coding Plan',
-      how: 'It is shown with your plan at https://modelstudio.console.alibabacloud.com and begins with sk-sp-.',
-    },
-    'openrouter.ai': {
-      path: '/api/v1',
-      model: 'qwen/qwen3-coder-plus',
-      found: 'OPENROUTER_API_KEY',
-      title: 'API key of OpenRouter',
-      how: 'Create one at https://openrouter.ai/keys.',
-    },
-    'api.openai.com': {
-      path: '/v1',
-      model: 'gpt-5.5',
-      found: 'OPENAI_API_KEY',
-      title: 'API key of OpenAI',
-      how: 'Create one at https://platform.openai.com/api-keys.',
-    },
-  };
+const PROVIDERS: Readonly<
+  Record<string, { path: string; model: string; trial?: string; found: string; title: string; how: string }>
+> = {
+  'dashscope-intl.aliyuncs.com': {
+    path: '/compatible-mode/v1',
+    model: 'qwen3-coder-plus',
+    trial: '/models',
+    found: 'DASHSCOPE_API_KEY',
+    title: 'API key of Alibaba Cloud Model Studio',
+    how: 'Create one at https://modelstudio.console.alibabacloud.com.',
+  },
+  'coding-intl.dashscope.aliyuncs.com': {
+    path: '/v1',
+    model: 'qwen3-coder-plus',
+    found: 'BAILIAN_CODING_PLAN_API_KEY',
+    title: 'key of the Alibaba Cloud Coding Plan',
+    how: 'It is shown with your plan at https://modelstudio.console.alibabacloud.com and begins with sk-sp-.',
+  },
+  'openrouter.ai': {
+    path: '/api/v1',
+    model: 'qwen/qwen3-coder-plus',
+    // Its list of models is for everyone.
+    trial: '/key',
+    found: 'OPENROUTER_API_KEY',
+    title: 'API key of OpenRouter',
+    how: 'Create one at https://openrouter.ai/keys.',
+  },
+  'api.openai.com': {
+    path: '/v1',
+    model: 'gpt-5.5',
+    trial: '/models',
+    found: 'OPENAI_API_KEY',
+    title: 'API key of OpenAI',
+    how: 'Create one at https://platform.openai.com/api-keys.',
+  },
+};
 
 const SYSTEM_SETTINGS = '/etc/qwen-code/settings.json';
 
@@ -53,7 +58,7 @@ export const qwen: Agent = {
     entry: { x64: '@qwen-code/qwen-code/cli.js', arm64: '@qwen-code/qwen-code/cli.js' },
     node: 22,
   },
-  signIns: Object.entries(PROVIDERS).map(([host, { found, title, how }]): SignIn => ({
+  signIns: Object.entries(PROVIDERS).map(([host, { path, trial, found, title, how }]): SignIn => ({
     kind: 'api-key',
     title,
     how,
@@ -66,7 +71,16 @@ export const qwen: Agent = {
       env: 'OPENAI_API_KEY',
       endpoint: 'AGS_MODEL_URL',
     },
+    ...(trial === undefined ? {} : { trial: { path: path + trial } }),
   })),
+  own: {
+    protocol: 'OpenAI chat completions',
+    header: 'authorization',
+    env: 'OPENAI_API_KEY',
+    endpoint: 'AGS_MODEL_URL',
+    needsModel: true,
+    trial: { path: '/models' },
+  },
   hosts: [],
   scratch: ['.qwen/'],
   gate: 'enforced',
@@ -79,7 +93,7 @@ export const qwen: Agent = {
 function plan(input: AgentInput): AgentPlan {
   const headless = input.mode === 'headless';
   const host = input.signIn?.secret.host ?? '';
-  const provider = PROVIDERS[host];
+  const provider = input.ownEndpoint ? { path: '', model: '' } : PROVIDERS[host];
   return {
     argv: [
       ...input.program,

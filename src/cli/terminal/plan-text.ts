@@ -61,6 +61,7 @@ function facts(view: PlanView): string {
     ['Network', NETWORK[spec.network.kind]],
     ...(view.docker === null ? [] : [['Docker', view.docker]]),
     ...(view.compose === null ? [] : [['Compose', view.compose]]),
+    ...view.models.map((model) => ['Model of', visible(model)]),
     ...view.notices.map((notice) => ['Note', notice]),
   ]);
 }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { imageText } from '../../config/asks.ts';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
+import { describeEndpoint } from '../../config/agent-asks.ts';
 import { formatHookCommand } from '../../config/hook-asks.ts';
 import { LIMIT_FIELDS, LIMIT_KINDS } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -107,6 +108,7 @@ function rowsOf(config: EffectiveConfig): Row[] {
       origin: command.origin,
     })),
     ...taskRows(config, one),
+    ...agentRows(config, one),
     ...config.checks.run.map(({ name, run }, i): Row => ({
       name: `checks[${i}]`,
       value: name === run ? run : `${name}: ${run}`,
@@ -130,6 +132,13 @@ function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string 
     ...(tasks.costMicros === null ? [] : [one('tasks.cost', tasks.costMicros / 1e6)]),
     ...(tasks.turns === null ? [] : [one('tasks.turns', tasks.turns)]),
   ];
+}
+
+function agentRows({ agents }: EffectiveConfig, one: (name: string, value: string) => Row): Row[] {
+  return Object.entries(agents).flatMap(([name, { endpoint, model }]) => [
+    ...(endpoint === null ? [] : [one(`agents.${name}.url`, describeEndpoint(endpoint))]),
+    ...(model === null ? [] : [one(`agents.${name}.model`, model)]),
+  ]);
 }
 
 function networkRows(
@@ -244,6 +253,7 @@ const KEYS = [
   'tasks.time',
   'tasks.cost',
   'tasks.turns',
+  'agents',
   'checks',
   'merge',
   'review',

@@ -17,6 +17,7 @@ import {
   Lexer,
 } from 'yaml';
 import type { z } from 'zod';
+import { CONFIGURED_AGENTS } from '../../protocol/config/agents.ts';
 import { ConfigFile } from '../../protocol/config/config.ts';
 import { AgsError } from '../../protocol/errors.ts';
 import { invisibleIn, visible } from '../../lib/sanitize.ts';
@@ -195,15 +196,18 @@ function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
   const value = valueAt(found.value, issue.path);
   report.add(
     nearest(found, path),
-    () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value)}`,
+    () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value, HOLDS_KEY.test(path))}`,
   );
 }
 
 function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {
   const prefix = section === '' ? '' : `${plainPath(section)}.`;
-  const siblings = keys
-    .filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length)))
-    .map(({ path }) => path.slice(prefix.length));
+  const siblings =
+    section === 'agents'
+      ? [...CONFIGURED_AGENTS]
+      : keys
+          .filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length)))
+          .map(({ path }) => path.slice(prefix.length));
   const elsewhere = keys.find(({ path }) => path.endsWith(`.${name}`))?.path;
   const near = suggest(name, siblings) ?? elsewhere;
   const where = section === '' ? '' : ` in ${section}`;
@@ -219,7 +223,7 @@ const SERVICE_ENV = /^services\.[^.[]+\.(env\.|(password|version)$)/;
 const SERVICE = /^services\.[^.[]+$/;
 
 function plainPath(path: string): string {
-  return path.replace(/\[\d+\]/g, '[]').replace(/^services\.[^.[]+/, 'services.<name>');
+  return path.replace(/\[\d+\]/g, '[]').replace(/^(services|agents)\.[^.[]+/, '$1.<name>');
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
@@ -239,9 +243,13 @@ function nearest(found: Found, path: string): number {
   return found.offsets.get('') ?? 0;
 }
 
-function inWords(value: unknown): string {
+/** Here somebody may have written a key itself. No message repeats it. */
+const HOLDS_KEY = /^(agents\.[^.[]+\.key|secrets\[\d+\]\.from|network\.upstream\[\d+\]\.auth)$/;
+
+function inWords(value: unknown, secret = false): string {
   if (value === undefined || value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';
+  if (secret) return 'a value itself, which does not belong into this file';
   return typeof value === 'object' ? 'keys' : quote(value);
 }
 

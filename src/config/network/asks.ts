@@ -86,6 +86,7 @@ function headerOf({ header, send }: SecretRule): string {
 
 /** In full, because the user approves exactly this text. */
 export function formatSource(source: SecretRule['from']): string {
+  if (source === null) return 'nothing';
   if ('login' in source) return `your sign-in for ${source.agent}`;
   if ('env' in source) return `${source.env} of your environment`;
   if ('file' in source) return `the content of ${source.file}`;

@@ -89,7 +89,7 @@ function refuseSecond({ value, layer, key }: Item<SecretRule>, before: readonly 
 }
 
 /** Values in these headers would change where a request ends or goes. */
-const FRAMING = new Set([
+export const FRAMING = new Set([
   'host',
   'connection',
   'content-length',

@@ -59,6 +59,11 @@ export function createGuard(input: {
   };
 }
 
+/** Of an address as it was dialled. */
+export function isLoopback(address: string): boolean {
+  return /^(?:127\.\d+\.\d+\.\d+|::1)$/.test(address);
+}
+
 /** Reads `10.1.0.0/16`, `fd00:1::/32` or one address; a problem is a part of a sentence. */
 export function parseBlock(text: string): AddressBlock | { readonly problem: string } {
   const [, address = '', digits] = /^([0-9A-Fa-f:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];

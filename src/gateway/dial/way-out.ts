@@ -4,7 +4,7 @@ import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import type { NetworkPolicy } from '../../protocol/network.ts';
-import { createGuard } from './address.ts';
+import { createGuard, isLoopback } from './address.ts';
 import { createDialer, type Dialer, type DialUpstream } from './dial.ts';
 import { createResolver } from './resolve.ts';
 
@@ -51,6 +51,10 @@ export function createWayOut({ policy, upstreams, roots, ownAddresses, granted }
       const by = itself || isNamed(of) ? dialer : publicDialer;
       const dialed = await by.dial({ host, port, kind, granted: itself && isNamed(url), exact: true }, openPlain);
       if (dialed.kind === 'refused') throw new Error(dialed.reason);
+      if (!secure && host === 'localhost' && !isLoopback(dialed.address)) {
+        dialed.socket.destroy();
+        throw new Error(`localhost leads to ${dialed.address}`);
+      }
       if (!secure) return dialed.socket;
       return connect({
         socket: dialed.socket,

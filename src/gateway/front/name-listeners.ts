@@ -37,7 +37,7 @@ export function serveWeb(connection: Connection, names: Names, carry: Carry): vo
   });
 }
 
-/** `http://127.0.0.1:3129/<name of the secret>/...` leads to `https://<its host>/...`. */
+/** `http://127.0.0.1:3129/<name of the secret>/...` leads to `https://<its host>/...`, or to a model endpoint of the user's own. */
 export function serveEndpoint(
   connection: Connection,
   secrets: readonly BoundSecret[],
@@ -53,10 +53,16 @@ export function serveEndpoint(
     carry.settled(connection);
     const target = readBareHost(first.host);
     if (target === null) return refuse(connection, 502, `${hostAndPort(first.host, first.port)} is not a host`);
-    const work = authorize.permit(connection, target, first.port).then((permission) => {
+    const { own } = first;
+    const asked =
+      own === undefined
+        ? authorize.permit(connection, target, first.port)
+        : authorize.permitOwn(connection, target, first.port, own);
+    const work = asked.then((permission) => {
       if (permission.kind === 'refused')
         return sayAndClose(connection.socket, httpAnswer(permission.status, permission.sentence));
-      carry.endpoint(connection, permission, bytes, `/${first.name}`, bound);
+      const values = bound.filter(({ keyless }) => keyless !== true);
+      carry.endpoint(connection, permission, bytes, `/${first.name}`, values);
     });
     connection.guard(work);
   });

@@ -1,7 +1,7 @@
 // gateway/intercept/secure-ends.ts: the two ends of an intercepted connection: towards the client ags acts as the host,
 // towards the host as a client that trusts the machine's roots.
 // Invariant: an origin without a valid certificate for the host gets no byte of a request. Plain http:// has no certificate, and
-// no secret ever goes there.
+// no secret ever goes there, except to a model endpoint of the user's own on this machine's loopback (authorize.ts checks it).
 import { isIP, type Socket } from 'node:net';
 import { connect, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { hostAndPort } from '../../protocol/host-name.ts';

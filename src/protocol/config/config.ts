@@ -2,11 +2,13 @@
 // Types, the JSON Schema, docs/reference/configuration.md and the file that `ags init` writes all come from it.
 // Invariant: `needsTrust` marks every key that lets a sandbox see or use more; in a project's file it needs `ags trust`.
 import { z } from 'zod';
+import { agents } from './agents.ts';
 import { checks } from './checks.ts';
 import { compose } from './compose.ts';
 import { docker } from './docker.ts';
 import { hooks } from './hooks.ts';
 import { services } from './services.ts';
+import { source } from './source.ts';
 import { bytes, count, flag, list, pattern, section, text, words } from './forms.ts';
 import {
   BACKENDS,
@@ -30,15 +32,6 @@ import {
 } from './words.ts';
 import { NETWORK_MODES } from '../network.ts';
 import { RULE_WORDS } from '../network-rule.ts';
-
-const source = section({
-  env: text(ENV_NAME, WORDS.envName).meta({ description: 'A variable of your own environment.' }),
-  file: text(PLACE, WORDS.place).meta({ description: 'A file; trailing line breaks are removed.' }),
-  command: list(words('a word of the command'), 'words: a program and its arguments')
-    .min(1, { error: 'a program and its arguments' })
-    .meta({ description: 'A program of this machine, with its arguments, that prints the value.' }),
-  keychain: text(/^[^/]+\/[^/]+$/, 'service/account').meta({ description: 'A keychain entry: service/account.' }),
-}).partial();
 
 const network = section({
   mode: z.enum(NETWORK_MODES, { error: WORDS.mode }).meta({
@@ -369,6 +362,7 @@ export const ConfigFile = section({
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
+  agents,
   services,
   checks,
   merge: section({

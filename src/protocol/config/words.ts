@@ -36,6 +36,7 @@ export const WORDS = {
   serviceWord: 'a name of letters, digits and _, not a digit first',
   serviceRun: 'a text for sh -c, or a program and its arguments as a list',
   version: 'a version such as 15',
+  modelUrl: 'the URL of a model endpoint, such as https://llm.example.com or http://localhost:11434',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
@@ -68,6 +69,7 @@ export const COMPOSE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
 export const SERVICE_NAME = /^(?!localhost$|sandbox$)[a-z][a-z0-9-]{0,30}$/;
 export const SERVICE_WORD = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+export const MODEL_URL = /^https?:\/\/\S+$/i;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;
 /** An address (never a name) with a port, or the path of a Unix socket. */
 export const LISTEN = /^(unix:\/.+|(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):\d{1,5})$/;

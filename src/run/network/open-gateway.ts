@@ -118,9 +118,14 @@ function postFor(context: HostContext, policy: NetworkPolicy): Post {
 }
 
 /** Before a sandbox starts: throws the error that its gateway would meet with this secret later. Renews an expired sign-in. */
-export async function checkSecret(context: HostContext, policy: NetworkPolicy, { from }: SecretRule): Promise<void> {
+export async function checkSecret(context: HostContext, policy: NetworkPolicy, secret: SecretRule): Promise<void> {
+  await readSecret(context, policy, secret);
+}
+
+/** The value, renewed if it has expired; empty: there is none. For requests of ags itself. */
+export async function readSecret(context: HostContext, policy: NetworkPolicy, { from }: SecretRule): Promise<string> {
   const { value, renew } = await valueOf(from, context, postFor(context, policy));
-  if (value === '') await renew?.();
+  return renew === undefined ? value : renew();
 }
 
 async function bindSecrets(context: HostContext, secrets: TaskSecrets, post: Post): Promise<BoundSecret[]> {
@@ -132,8 +137,10 @@ async function bindSecrets(context: HostContext, secrets: TaskSecrets, post: Pos
       header: rule.header,
       send: rule.send,
       viaEndpoint: rule.endpoint !== null,
+      ...(rule.own === undefined ? {} : { own: rule.own }),
+      ...(rule.from === null ? { keyless: true as const } : {}),
       placeholder: secrets.placeholders.get(rule.name) ?? '',
-      ...(await valueOf(rule.from, context, post)),
+      ...(await valueOf(rule.from, context, post, rule.own !== undefined)),
     })),
   );
 }
@@ -142,11 +149,32 @@ async function valueOf(
   from: SecretRule['from'],
   context: HostContext,
   post: Post,
+  again = false,
 ): Promise<Pick<BoundSecret, 'value' | 'renew'>> {
-  if (!('login' in from)) return { value: await readValue(from, context) };
+  if (from === null) return { value: '' };
+  if (!('login' in from)) {
+    const value = await readValue(from, context);
+    // Programs that print keys of clouds print short-lived ones.
+    return again && 'command' in from
+      ? { value: '', renew: everyFewMinutes(value, () => readValue(from, context)) }
+      : { value };
+  }
   const { currentToken } = await import('./token-refresh.ts');
   return { value: '', renew: () => currentToken(from, { post, now: () => context.now().getTime() }) };
 }
+
+function everyFewMinutes(first: string, read: () => Promise<string>): () => Promise<string> {
+  let last = { value: Promise.resolve(first), at: performance.now() };
+  return () => {
+    if (performance.now() - last.at < COMMAND_AGAIN_MS) return last.value;
+    last = { value: read(), at: performance.now() };
+    // After a failure the next request tries again.
+    last.value.catch(() => (last.at = -Infinity));
+    return last.value;
+  };
+}
+
+const COMMAND_AGAIN_MS = 5 * 60_000;
 
 async function readUpstreams(context: HostContext, upstreams: readonly UpstreamProxy[]): Promise<DialUpstream[]> {
   return Promise.all(

@@ -205,9 +205,9 @@ function secretEnvironment(
   placeholders: ReadonlyMap<string, string>,
 ): Record<string, string> {
   const env: Record<string, string> = {};
-  for (const { name, env: variable, endpoint } of secrets) {
+  for (const { name, env: variable, endpoint, own } of secrets) {
     if (variable !== null) env[variable] = placeholders.get(name) ?? '';
-    if (endpoint !== null) env[endpoint] = `http://127.0.0.1:${ENDPOINT_PORT}/${name}`;
+    if (endpoint !== null) env[endpoint] = `http://127.0.0.1:${ENDPOINT_PORT}/${name}${own?.path ?? ''}`;
   }
   return env;
 }

@@ -90,12 +90,14 @@ function apiAgent({ agent, program, signIn }: AgentFacts): ApiAgent {
             : 'expired',
     signIn:
       signIn.where === 'not needed'
-        ? null
+        ? signIn.provider === null
+          ? null
+          : `${signIn.provider}, without a key`
         : signIn.kind === null || signIn.problem !== null
           ? `Sign in with ${ways}: ags auth ${agent.name}`
           : signIn.variable === null
-            ? `${KINDS[signIn.kind]} ending in ${signIn.ending ?? '…'}`
-            : `${KINDS[signIn.kind]} in ${signIn.variable}`,
+            ? `${KINDS[signIn.kind]} ${signIn.ending === null ? 'as configured' : `ending in ${signIn.ending}`}, for ${signIn.provider}`
+            : `${KINDS[signIn.kind]} in ${signIn.variable}, for ${signIn.provider}`,
   };
 }
 

@@ -1,5 +1,6 @@
 // agent-run/run-record.ts: the state of a run. Its runner changes it here; each change is written to run.json, and each move is an event.
 import { advance, type RunState } from '../protocol/run-state.ts';
+import { flat, oneStop } from '../protocol/errors.ts';
 import { phaseOf, sumsAt, timeOf } from '../protocol/run-time.ts';
 import type { RunFile } from '../protocol/task.ts';
 import type { EventLog } from '../store/events.ts';
@@ -35,7 +36,8 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
       write({ ...now, state: advance(now.state, to) });
       events.append({ type: 'run.moved', state: to });
     },
-    end(to, { reason, exitCode, limit }) {
+    end(to, { reason: given, exitCode, limit }) {
+      const reason = given === undefined ? undefined : oneStop(flat(given));
       const { reason: _old, needs: _needs, ...rest } = now;
       write(
         {

@@ -3,7 +3,7 @@
 // "running" with a dead runner: every reader shows that as interrupted, and recover.ts brings the work out on demand.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
@@ -358,6 +358,6 @@ function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): O
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  if (error instanceof AgsError) return inOneLine(error);
   return `This is a bug in ags: ${error instanceof Error ? error.message : String(error)}`;
 }

@@ -1,6 +1,6 @@
 // agent-setup/about.ts: reports what this machine offers: agents with their programs and sign-ins, and whether sandboxes work.
 import { availableParallelism } from 'node:os';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
 import type { Agent } from '../agents/agent.ts';
 import { AGENTS, agentNamed } from '../agents/agents.ts';
@@ -50,7 +50,7 @@ export async function sandboxWorks(context: HostContext): Promise<{ ok: boolean;
     return { ok: true, text: kind === 'overlay' ? 'Sandboxes work here.' : 'Sandboxes work here, on full copies.' };
   } catch (error) {
     if (!(error instanceof AgsError)) throw error;
-    return { ok: false, text: error.hint === undefined ? error.message : `${error.message} ${error.hint}` };
+    return { ok: false, text: inOneLine(error) };
   }
 }
 

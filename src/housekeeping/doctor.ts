@@ -232,7 +232,7 @@ async function checkServices({ context }: Facts): Promise<Finding | null> {
   const found = await asValue(configuredServices(context));
   if (found instanceof AgsError || found.length === 0) return null;
   const broken = found.find(({ problem }) => problem !== null);
-  if (broken !== undefined) return note(visible(broken.problem ?? ''), visible(broken.hint ?? ''));
+  if (broken !== undefined) return note(broken.problem ?? '', broken.hint ?? '');
   return ok(
     `The services of this project can run here: ${found.map(({ name, kind }) => `${name} (${kind})`).join(', ')}`,
   );

@@ -3,7 +3,7 @@
 // Invariant: a result is stored with the id of the one tree it is about. However checks end, no process or file of a sandbox is left, and
 // the record says how they ended. One process at a time runs checks of a task.
 import { join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { ChecksFile } from '../protocol/checks.ts';
 import { serveControl } from '../lib/process/control.ts';
 import { tryLock } from '../lib/process/lock.ts';
@@ -221,7 +221,7 @@ function firstLine(text: string): string {
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  if (error instanceof AgsError) return inOneLine(error);
   return `This is a bug in ags: ${error instanceof Error ? error.message : String(error)}`;
 }
 

@@ -4,7 +4,7 @@
 import type { Socket as Datagrams } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
 import { joinSockets } from '../lib/stream/join-sockets.ts';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
 import type { ContainerWay, DockerLink } from '../run/network/network-input.ts';
@@ -88,7 +88,7 @@ export function openEngineListener(
       else joinSockets(socket, inner);
     } catch (error) {
       if (error instanceof AgsError && !closed && error.code !== 'usage.invalid')
-        tell(`Nested Docker: ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`);
+        tell(`Nested Docker: ${inOneLine(error)}`);
       socket.resetAndDestroy();
     }
   };

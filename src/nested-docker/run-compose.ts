@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { basename, dirname, join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { ServiceStatus } from '../protocol/service.ts';
 import { joinSockets } from '../lib/stream/join-sockets.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
@@ -195,7 +195,7 @@ export function urlOf(name: string, ports: readonly number[]): string {
 }
 
 function sentence(error: unknown): string {
-  if (error instanceof AgsError) return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+  if (error instanceof AgsError) return inOneLine(error);
   return `This is a bug in ags: ${String(error)}`;
 }
 

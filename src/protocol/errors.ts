@@ -146,10 +146,25 @@ export class AgsError extends Error {
     message: string,
     more: { hint?: string | undefined; cause?: unknown; details?: Record<string, unknown> } = {},
   ) {
-    super(message, more.cause === undefined ? undefined : { cause: more.cause });
+    super(oneStop(message), more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'AgsError';
     this.code = code;
-    this.hint = more.hint;
+    this.hint = more.hint === undefined ? undefined : oneStop(more.hint);
     this.details = more.details ?? {};
   }
+}
+
+/** Message and hint as one line, for a place with room for no more. */
+export function inOneLine({ message, hint }: AgsError): string {
+  return flat(hint === undefined ? message : `${message} ${hint}`);
+}
+
+/** Line breaks become spaces. A sentence of ags or a hook may have several lines; `visible` would show them as "\n". */
+export function flat(text: string): string {
+  return text.trim().replaceAll(/\s*\n\s*/g, ' ');
+}
+
+/** A sentence that was put in as a part brings its own full stop. Paths such as "a/.." and ranges such as "a..b" stay. */
+export function oneStop(text: string): string {
+  return text.replaceAll(/(?<=[\p{L}\p{N}"')\]])\.\.(?=\s|$)/gu, '.');
 }

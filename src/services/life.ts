@@ -2,7 +2,7 @@
 // Invariant: a service that failed stays failed; ags never restarts it during a run.
 import { mkdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { ServiceStatus } from '../protocol/service.ts';
 import { HOST_ROOT } from '../protocol/spec.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
@@ -61,9 +61,8 @@ export function startService(
     ({ why, lines }) => fail(why, lines),
     (error: unknown) => {
       const told = error instanceof AgsError ? error : null;
-      const hint = told?.hint === undefined ? '' : ` ${told.hint}`;
       const lines = Array.isArray(told?.details['lines']) ? (told.details['lines'] as string[]) : [];
-      fail(`${told === null ? `This is a bug in ags: ${String(error)}` : told.message}${hint}`, lines);
+      fail(told === null ? `This is a bug in ags: ${String(error)}` : inOneLine(told), lines);
     },
   );
   // stop() reports this failure.

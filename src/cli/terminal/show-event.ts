@@ -3,6 +3,7 @@
 import type { Action } from '../../protocol/agent-event.ts';
 import { createSanitizer, visible } from '../../lib/sanitize.ts';
 import { count, formatDuration } from '../../lib/units.ts';
+import { flat } from '../../protocol/errors.ts';
 import { isShownState, STATE_WORDS } from '../../protocol/run-state.ts';
 import { readEvent, type EventLine, type EventReaders } from '../../protocol/event.ts';
 import type { Paint } from './colour.ts';
@@ -23,16 +24,18 @@ export function showEvent(event: EventLine, style: EventStyle): string {
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+/** A sentence of ags, a hook or a service. */
+const sentence = (value: unknown): string => visible(flat(text(value)));
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
 const dim = ({ paint }: EventStyle, line: string): string => paint('dim', line);
 
 const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
   'run.queued': (e, s) => [dim(s, `queued${number(e.run) > 1 ? ` (run ${number(e.run)})` : ''}`)],
-  'run.waiting': (e, s) => [dim(s, `waiting: ${visible(text(e.why))}`)],
+  'run.waiting': (e, s) => [dim(s, `waiting: ${sentence(e.why)}`)],
   'run.moved': () => [],
-  'run.prepared': (e, s) => [dim(s, visible(text(e.text)))],
+  'run.prepared': (e, s) => [dim(s, sentence(e.text))],
   'run.printed': (e, s) => [dim(s, `  | ${cut(text(e.text), s.width - 4)}`)],
-  'run.noticed': (e, s) => [s.paint('yellow', visible(text(e.text)))],
+  'run.noticed': (e, s) => [s.paint('yellow', sentence(e.text))],
   'run.started': (e, s) => {
     const version = text(e.version);
     const who = `${visible(text(e.title))}${version === '' ? '' : ` ${visible(version)}`}`;
@@ -53,17 +56,22 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
     s.verbose ? [dim(s, `session ${visible(text(e.session))}, model ${visible(text(e.model))}`)] : [],
   'agent.said': (e) => paragraph(text(e.text), ''),
   'agent.thought': (e, s) => (s.verbose ? paragraph(text(e.text), '  ').map((line) => dim(s, line)) : []),
-  'agent.waited': (e, s) => [s.paint('yellow', `  waiting for its model: ${cut(text(e.why), s.width - 24)}`)],
-  'agent.asked': (e, s) => [s.paint('yellow', `  asks: ${visible(text(e.question))}`)],
+  'agent.waited': (e, s) => [s.paint('yellow', `  waiting for its model: ${cut(flat(text(e.why)), s.width - 24)}`)],
+  'agent.asked': (e, s) => [s.paint('yellow', `  asks: ${sentence(e.question)}`)],
   'agent.used': () => [],
   'agent.printed': (e, s) => [dim(s, `  | ${cut(text(e.text), s.width - 4)}`)],
   'agent.finished': () => [],
   'tool.started': (e, s) => [s.paint('cyan', `  ${describeAction(e.action, text(e.tool), s.width - 2)}`)],
   'tool.finished': toolFinished,
   'hook.decided': (e, s) =>
-    e.verdict === 'allowed' ? [] : [s.paint('red', `    ${visible(text(e.mode))}: ${cut(text(e.reason), s.width)}`)],
+    e.verdict === 'allowed'
+      ? []
+      : [s.paint('red', `    ${visible(text(e.mode))}: ${cut(flat(text(e.reason)), s.width)}`)],
   'network.denied': (e, s) => [
-    s.paint('red', `  network: ${visible(text(e.host))}:${number(e.port)} refused, ${cut(text(e.reason), s.width)}`),
+    s.paint(
+      'red',
+      `  network: ${visible(text(e.host))}:${number(e.port)} refused, ${cut(flat(text(e.reason)), s.width)}`,
+    ),
   ],
   'network.asked': (e, s) => [
     s.paint(
@@ -71,13 +79,13 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
       `  network: ${visible(text(e.host))}:${number(e.port)} waits for your answer: ags allow ${visible(text(e.host))}`,
     ),
   ],
-  'network.limit-reached': (e, s) => [s.paint('red', `  network: ${visible(text(e.reason))}`)],
+  'network.limit-reached': (e, s) => [s.paint('red', `  network: ${sentence(e.reason)}`)],
   'service.seeding': (e, s) => [
     dim(s, `service ${visible(text(e.service))}: loading its seed data for the first time`),
   ],
   'service.healthy': (e, s) => (s.verbose ? [dim(s, `service ${visible(text(e.service))}: healthy`)] : []),
   'service.failed': (e, s) => [
-    s.paint('red', `  ${visible(text(e.why))}`),
+    s.paint('red', `  ${sentence(e.why)}`),
     ...e.lines.slice(s.verbose ? -100 : -8).map((line) => dim(s, `    | ${cut(text(line), s.width - 6)}`)),
   ],
   'changes.captured': (e, s) => [
@@ -89,7 +97,7 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
   'run.ended': (e, s) => [
     s.paint(
       e.state === 'failed' ? 'red' : 'green',
-      `${isShownState(text(e.state)) ? STATE_WORDS[e.state] : visible(text(e.state))}${text(e.reason) === '' ? '' : `: ${visible(text(e.reason))}`}`,
+      `${isShownState(text(e.state)) ? STATE_WORDS[e.state] : visible(text(e.state))}${text(e.reason) === '' ? '' : `: ${sentence(e.reason)}`}`,
     ),
   ],
   'merge.done': (e, s) => {

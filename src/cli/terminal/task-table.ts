@@ -5,6 +5,7 @@ import { type TaskRow } from '../../queries/list.ts';
 import { type Paint } from './colour.ts';
 import { age, count, cut, lineWidth, shellLine, table, widthOf, type Cell } from './format.ts';
 import type { Context } from '../verb.ts';
+import { flat } from '../../protocol/errors.ts';
 import { sumsAt } from '../../protocol/run-time.ts';
 import { STATE_WORDS, type ShownState } from '../../protocol/run-state.ts';
 import { describeAction } from './show-event.ts';
@@ -104,7 +105,7 @@ function whatOf(task: TaskRow | undefined): string {
 /** The reason for the state, or the current action. */
 function below(task: TaskRow | undefined, paint: Paint, columns: number): string {
   const room = columns - 2;
-  if (task?.reason != null) return `  ${paint('dim', cut(task.reason, room))}\n`;
+  if (task?.reason != null) return `  ${paint('dim', cut(flat(task.reason), room))}\n`;
   if (task?.doing == null) return '';
   return `  ${paint('dim', cut(doingText(task.doing, room), room))}\n`;
 }

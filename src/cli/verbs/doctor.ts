@@ -1,6 +1,6 @@
 // cli/verbs/doctor.ts: `ags doctor`: one line for each requirement of a sandbox: a sign, a word, and the fix.
 import { visible } from '../../lib/sanitize.ts';
-import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { AgsError, EXIT, flat } from '../../protocol/errors.ts';
 import { diagnose, type Answer, type Diagnosis } from '../../housekeeping/doctor.ts';
 import type { Verb } from '../verb.ts';
 
@@ -56,6 +56,12 @@ function pageOf({ ready, checks }: Diagnosis, colour: boolean): string {
 function lineOf(check: Answer, colour: boolean): string {
   const mark = `${SIGNS[check.status]} ${check.status.padEnd(7)}`;
   const shown = colour ? `\u001B[${COLOURS[check.status]}m${mark}\u001B[0m` : mark;
-  const fix = check.status === 'ok' ? '' : `              ${visible(check.fix)}\n`;
-  return `  ${shown}   ${visible(check.message)}\n${fix}`;
+  const fix =
+    check.status === 'ok'
+      ? ''
+      : check.fix
+          .split('\n')
+          .map((line) => `              ${visible(line)}\n`)
+          .join('');
+  return `  ${shown}   ${visible(flat(check.message))}\n${fix}`;
 }

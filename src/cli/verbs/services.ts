@@ -5,7 +5,7 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { ServiceState } from '../../protocol/service.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { createPaint, type Paint } from '../terminal/colour.ts';
-import { table, type Cell } from '../terminal/format.ts';
+import { seen, table, type Cell } from '../terminal/format.ts';
 import { refuseSurplus } from '../parse.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
@@ -100,7 +100,7 @@ async function listConfigured(name: string | undefined, ctx: Context): Promise<n
       ]),
     );
     for (const { problem, hint } of all)
-      if (problem !== null) ctx.stderr.write(`\n${visible(problem)}\n${visible(hint ?? '')}\n`);
+      if (problem !== null) ctx.stderr.write(`\n${seen([problem, hint ?? ''].join('\n').trimEnd())}\n`);
     ctx.stderr.write('\nThey run beside a task: ags start, ags exec, ags shell.\n');
     if (compose) ctx.stderr.write(COMPOSE_NOTE);
   }

@@ -1,5 +1,5 @@
 // cli/verbs/show.ts: `ags show [task...]`.
-import { EXIT } from '../../protocol/errors.ts';
+import { EXIT, flat } from '../../protocol/errors.ts';
 import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { sumsAt } from '../../protocol/run-time.ts';
 import { visible } from '../../lib/sanitize.ts';
@@ -44,7 +44,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
   const { meanings, cut, lineWidth, shellLine } = await import('../terminal/format.ts');
   const paint = createPaint(ctx.colour);
   const rows: [string, string][] = [
-    ['state', `${STATE_WORDS[facts.state]}${facts.reason === null ? '' : `: ${facts.reason}`}`],
+    ['state', `${STATE_WORDS[facts.state]}${facts.reason === null ? '' : `: ${flat(facts.reason)}`}`],
     ...(facts.goal === null ? [] : [['goal', cut(facts.goal.split('\n')[0] ?? '', 300)] as [string, string]]),
     ...(facts.agent === null ? [] : [['agent', facts.agent] as [string, string]]),
     ...(stored.task.goal === undefined ? [['command', shellLine(stored.task.command)] as [string, string]] : []),

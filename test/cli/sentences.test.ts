@@ -4,10 +4,10 @@ import { createPaint } from '../../src/cli/terminal/colour.ts';
 import { errorText } from '../../src/cli/terminal/format.ts';
 import { showEvent } from '../../src/cli/terminal/show-event.ts';
 import { AgsError, inOneLine } from '../../src/protocol/errors.ts';
-import type { EventLine, TaskEvent } from '../../src/protocol/event.ts';
+import type { TaskEvent } from '../../src/protocol/event.ts';
 
 const line = (event: TaskEvent): string =>
-  showEvent({ ...event, seq: 1, at: '', task: 'x', prev: '' } as EventLine, {
+  showEvent({ ...event, seq: 1, at: '', task: 'x', prev: '' }, {
     paint: createPaint(false),
     width: 80,
     verbose: false,

@@ -2,6 +2,7 @@
 // agent, and for post-stop hooks that run inside.
 // Invariant: when runTurnSandbox returns, no process of the sandbox is left.
 import { join } from 'node:path';
+import { offerPrograms } from '../agent-setup/agents-inside.ts';
 import type { AgentPlan } from '../agents/agent.ts';
 import type { Decision } from '../protocol/network.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
@@ -53,8 +54,11 @@ export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUs
       spec: joinable(withListeners(planned.plan.network.spec, input.hooks.listeners)),
     },
   };
+  const others = await offerPrograms(context, plan, paths.runDir, { agent: planned.agent, argv: planned.program.argv });
+  others.write();
   const more = {
-    mounts: planned.program.mounts,
+    mounts: [...planned.program.mounts, ...others.more.mounts],
+    path: others.more.path,
     files: [
       ...(agentPlan?.files ?? []),
       ...input.hooks.files,

@@ -93,19 +93,24 @@ export async function removeAgent(context: HostContext, agent: Agent): Promise<b
   mkdirSync(agentsDir(context), { recursive: true, mode: 0o755 });
   using lock = tryLock(join(agentsDir(context), `.${agent.name}.lock`));
   if (lock === null || (await isInUse(context, agent)))
-    throw new AgsError('task.busy', `A running task uses ${agent.title}.`, { hint: 'See which: ags list --all' });
+    throw new AgsError('task.busy', `A running task or shell uses ${agent.title}.`, {
+      hint: 'See which: ags list --all',
+    });
   const there = statSync(join(agentsDir(context), agent.name), { throwIfNoEntry: false }) !== undefined;
   if (there) removeVersions(context, agent.name, true);
   return there;
 }
 
+/** A command or shell may use any agent. */
 async function isInUse(context: HostContext, agent: Agent): Promise<boolean> {
-  return (await runningTasks(context, 'everywhere')).some(({ task }) => task.goal?.agent === agent.name);
+  return (await runningTasks(context, 'everywhere')).some(
+    ({ task }) => task.goal === undefined || task.goal.agent === agent.name,
+  );
 }
 
-/** Keeps old versions while a running task may use one; the next installation removes them. */
+/** Keeps old versions while any sandbox runs, because all of them see the agent; the next installation removes them. */
 async function dropOld(context: HostContext, agent: Agent): Promise<void> {
-  if (!(await isInUse(context, agent))) removeVersions(context, agent.name, false);
+  if ((await runningTasks(context, 'everywhere')).length === 0) removeVersions(context, agent.name, false);
 }
 
 function fetchPackages<T>(

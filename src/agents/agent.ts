@@ -105,7 +105,11 @@ export interface Trial {
 export interface AgentInput {
   /** The program inside, with its interpreter if it needs one. */
   readonly program: readonly string[];
-  readonly mode: 'headless' | 'interactive';
+  /**
+   * `command`: a person or a script starts it, with arguments of their own behind `argv`, which must work with every subcommand. It asks
+   * no permissions, because the sandbox is the boundary, and reads the project's settings, because there are no hooks to protect.
+   */
+  readonly mode: 'headless' | 'interactive' | 'command';
   readonly prompt: string;
   /** Absolute, inside. */
   readonly home: string;

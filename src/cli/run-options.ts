@@ -76,6 +76,22 @@ export const RUN_OPTIONS = {
   },
 } as const satisfies Record<string, Option>;
 
+/** For commands that people start themselves; `start` has an --agent of its own. */
+export const AGENT_OPTION = {
+  agent: {
+    type: 'string',
+    multiple: true,
+    short: 'a',
+    value: 'name',
+    about:
+      'sign this agent in for the command; none: no agent. Default: the command itself; in "ags shell" all of them',
+  },
+} as const satisfies Record<string, Option>;
+
+export function agentNames(args: Arguments): string[] {
+  return [...((args.values['agent'] as string[] | undefined) ?? [])];
+}
+
 export function runFlags(args: Arguments): ConfigFlags {
   const list = (name: string): string[] => (args.values[name] as string[] | undefined) ?? [];
   const env = list('env').map((item) => ({ name: item.split('=')[0] ?? '', at: item.indexOf('='), item }));
@@ -138,6 +154,7 @@ export async function runInSandbox(
     kind,
     command,
     flags,
+    agents: agentNames(args),
     name: args.values['name'] as string | undefined,
     notice: say,
     async openStdio() {
@@ -148,6 +165,7 @@ export async function runInSandbox(
     },
   });
   if (result.ended !== null) say(result.ended);
+  if (result.notFound !== null) say(result.notFound);
   if (result.denied.length > 0) say(deniedHosts(result.denied));
   if (result.changed) {
     const { afterRun } = await import('./review/after-run.ts');

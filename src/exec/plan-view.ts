@@ -13,12 +13,12 @@ import { taskPaths } from '../store/layout.ts';
 import { containerOptions } from '../run/open-backend.ts';
 import { borrowedObjectsOf, commandOf, type RunPlan } from '../run/run-plan.ts';
 import { describeRun } from '../run/create-run.ts';
-import { planRun } from '../run/plan-run.ts';
 import { kindOf, type PlannedServices } from '../run/planned-services.ts';
 import type { Project } from '../run/project.ts';
 import { nativeOptions } from '../run/native-options.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { planCommand } from './plan-command.ts';
 
 export const NEW_TASK = '<new>';
 
@@ -63,14 +63,18 @@ export interface PlannedServiceView {
 export interface PlanRequest {
   readonly command: readonly string[];
   readonly flags: ConfigFlags;
+  /** Agents that the user named. */
+  readonly agents: readonly string[];
   /** any: the command would have a terminal. stdin: its input would be that terminal. */
   readonly terminal: { readonly any: boolean; readonly stdin: boolean };
 }
 
 export async function viewPlan(context: HostContext, request: PlanRequest): Promise<PlanView> {
-  const plan = await planRun(context, request.flags);
+  const kind = request.command.length === 0 ? 'shell' : 'exec';
+  const { plan, offer } = await planCommand(context, { ...request, kind });
   const paths = taskPaths(context.stateDir, NEW_TASK);
-  const spec = describeRun(context, plan, paths, NEW_TASK, borrowedObjectsOf(plan));
+  const { more } = await offer(plan, paths.runDir);
+  const spec = describeRun(context, plan, paths, NEW_TASK, borrowedObjectsOf(plan), more);
   const options = await nativeOptions(
     context,
     plan,

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunFile, TaskFile } from '../protocol/task.ts';
 import { advance } from '../protocol/run-state.ts';
-import type { ConfigFlags } from '../config/effective.ts';
 import { serveControl } from '../lib/process/control.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { REMOTE_MEMO, type Sandbox } from '../sandbox/backend.ts';
@@ -13,20 +12,17 @@ import { nestedDockerFor } from '../nested-docker/nested-docker.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { builderOf, commandOf, imageOf, type RunPlan } from '../run/run-plan.ts';
 import { createRun } from '../run/create-run.ts';
-import { planRun, type PlanOptions } from '../run/plan-run.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
 import { catchSignals, runSandboxed, writtenBy, type OpenStdio } from '../run/run-sandboxed.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import type { HostContext } from '../run/host-context.ts';
+import type { whyNotFound } from './not-found.ts';
+import { planCommand, type CommandWish } from './plan-command.ts';
 
-export interface RunRequest {
-  readonly kind: 'exec' | 'shell';
-  readonly command: readonly string[];
-  readonly flags: ConfigFlags;
+export interface RunRequest extends CommandWish {
   readonly name: string | undefined;
-  readonly plan?: PlanOptions;
   /** Do not report refused hosts. */
   readonly quiet?: boolean;
   readonly openStdio: OpenStdio;
@@ -40,6 +36,8 @@ export interface RunResult {
   readonly changed: boolean;
   /** Why the sandbox was ended early, as a sentence. */
   readonly ended: string | null;
+  /** Why the command does not exist inside, as a sentence; null: it does, or nothing is known. */
+  readonly notFound: string | null;
   /** Hosts that the gateway refused, most frequent first. */
   readonly denied: readonly DeniedHost[];
 }
@@ -49,7 +47,7 @@ export function runCommand(context: HostContext, request: RunRequest): Promise<R
 }
 
 async function runTask(context: HostContext, asked: RunRequest): Promise<RunResult> {
-  const planned = await planRun(context, asked.flags, asked.plan);
+  const { plan: planned, offer } = await planCommand(context, asked);
   const request = { ...asked, command: commandOf(planned, asked) };
   for (const notice of planned.notices) request.notice(notice);
   using signals = catchSignals();
@@ -62,7 +60,9 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
   let keep = false;
   try {
     const plan = planned.config.compose === null ? planned : await composed(context, planned, id, paths);
-    const spec = await createRun(context, plan, paths, id);
+    const agents = await offer(plan, paths.runDir);
+    const spec = await createRun(context, plan, paths, id, agents.more);
+    agents.write();
     const failure: { sandbox: Sandbox | null; why: string | null } = { sandbox: null, why: null };
     await using docker = nestedDockerFor({
       context,
@@ -93,7 +93,8 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
       docker,
     });
     await services?.awaitUp(() => signals.early !== null || failure.why !== null);
-    if (failure.why !== null) return { exitCode: 1, taskId: id, changed: false, ended: failure.why, denied: [] };
+    if (failure.why !== null)
+      return { exitCode: 1, taskId: id, changed: false, ended: failure.why, notFound: null, denied: [] };
     const control = plan.network.spec.kind === 'gateway' ? serveControl(paths.root, network.answer) : null;
     const outcome = await runSandboxed({
       context,
@@ -133,12 +134,17 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
       taskId: id,
       changed,
       ended,
+      notFound: exitCode === 127 ? await explain(context, plan, spec, request.command) : null,
       denied: request.quiet === true ? [] : network.denied(),
     };
   } finally {
     // The memo in the task is needed to fetch files that are still on a remote engine.
     if (!keep && !existsSync(join(paths.runDir, REMOTE_MEMO))) removeTask(paths);
   }
+}
+
+async function explain(...about: Parameters<typeof whyNotFound>): Promise<string | null> {
+  return (await import('./not-found.ts')).whyNotFound(...about);
 }
 
 /** A command uses the compose files of the user's own checkout. */

@@ -108,6 +108,8 @@ export interface SecretRule {
   readonly endpoint: string | null;
   /** For an endpoint of the user's own: nothing else of its host can be reached because of it. */
   readonly own?: OwnEndpoint;
+  /** The value is read for the first request that needs it; if that fails, only this request does. */
+  readonly late?: true;
   readonly origin: string;
 }
 

@@ -27,6 +27,7 @@ export async function createRun(
   plan: RunPlan,
   paths: TaskPaths,
   taskName: string,
+  more: MoreInside = NOTHING_MORE,
 ): Promise<SandboxSpec> {
   const { project, user } = plan;
   mkdirSync(paths.runDir, { mode: 0o755 });
@@ -56,7 +57,7 @@ export async function createRun(
           checkStat: context.uid === 0 || plan.workspace === 'copy' ? 'minimal' : 'full',
           shown: shownPlaces(plan),
         }).objects;
-  const spec = describeRun(context, plan, paths, taskName, objects);
+  const spec = describeRun(context, plan, paths, taskName, objects, more);
   for (const dir of [paths.upper, paths.work, paths.home, paths.git, paths.copy]) giveTree(dir, user);
   return spec;
 }

@@ -32,6 +32,8 @@ export interface RunPlan {
   readonly machine: Machine;
   readonly network: PlannedNetwork;
   readonly services: PlannedServices;
+  /** Agents that a command finds signed in. */
+  readonly signedIn?: readonly string[];
   /** Printed once where the plan is weaker or slower than it could be. */
   readonly notices: readonly string[];
 }

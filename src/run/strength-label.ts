@@ -19,6 +19,7 @@ export function describeStrength(plan: RunPlan): string {
     'namespaces',
     'seccomp',
     plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',
+    ...(plan.signedIn === undefined || plan.signedIn.length === 0 ? [] : [`signed in: ${plan.signedIn.join(', ')}`]),
     ...(plan.config.docker.enabled ? [`docker inside: rootless, seccomp, ${nestedWay}`] : []),
     cgroupWord(plan.host.cgroupPlan.kind),
     ...ownModel(plan),

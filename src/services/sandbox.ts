@@ -139,7 +139,7 @@ function describeService(
     kernel: { ptrace: false, unixSockets: true },
     network: { kind: 'gateway', listeners: [], reach: true },
     taskName: want.task,
-    more: { mounts: [], files: [{ to: INSIDE_HOST, content: insideHostScript() }], env: {} },
+    more: { mounts: [], files: [{ to: INSIDE_HOST, content: insideHostScript() }], env: {}, path: [] },
   });
   return image === null
     ? spec

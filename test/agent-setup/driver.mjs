@@ -124,7 +124,7 @@ async function contextOf() {
   let context;
   VERBS.list = {
     ...VERBS.list,
-    load: async () => ({ default: { options: {}, run: async (_, ctx) => ((context = ctx.host), 0) } }),
+    load: async () => ({ default: { options: {}, takes: 0, run: async (_, ctx) => ((context = ctx.host), 0) } }),
   };
   await main(['list']);
   return context;

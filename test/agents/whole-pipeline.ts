@@ -31,8 +31,15 @@ export async function startPipeline(
   agent: Agent,
   caller: Caller,
   scenario: (project: string) => Scenario,
-  /** A hook of the user that is asked when the agent is done. */
-  postStop = 'exit 0',
+  {
+    postStop = 'exit 0',
+    installed = false,
+  }: {
+    /** A hook of the user that is asked when the agent is done. */
+    postStop?: string;
+    /** As if ags had installed the program. */
+    installed?: boolean;
+  } = {},
 ): Promise<Pipeline> {
   const signIn = agent.signIns.find(({ kind }) => kind === 'api-key');
   if (signIn === undefined || agent.install === null) throw new Error(`${agent.name} takes no key`);
@@ -54,7 +61,7 @@ export async function startPipeline(
   );
   machine.write('../ca.pem', context.authority.certificatePem);
   const env = {
-    ...offerProgram(agent, machine),
+    ...offerProgram(agent, machine, installed),
     NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'),
     [signIn.found[0] ?? '']: REAL_KEY,
   };
@@ -73,10 +80,10 @@ export async function startPipeline(
 }
 
 /** Puts the program on the user's PATH or, if it needs another Node, where ags installs it. */
-function offerProgram(agent: Agent, machine: AgentMachine): Record<string, string> {
+function offerProgram(agent: Agent, machine: AgentMachine, installed: boolean): Record<string, string> {
   const { directory, ownNode, program } = programIn(agent);
   const { version = '', program: name = '' } = agent.install ?? {};
-  if (ownNode === null) {
+  if (ownNode === null && !installed) {
     const bin = join(machine.root, 'bin');
     mkdirSync(bin);
     symlinkSync(program, join(bin, name));

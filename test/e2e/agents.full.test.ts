@@ -58,7 +58,7 @@ async function tell({ agent, write, run }: Driven, caller: Caller, keep: (pipeli
       { say: 'I go on.', call: write(project, 'second.txt') },
       { say: 'The second part is done.' },
     ],
-    POST_STOP,
+    { postStop: POST_STOP },
   );
   keep(pipeline);
   const started = await pipeline.ags('start', 'first', GOAL, '--agent', agent.name);

@@ -87,6 +87,9 @@ export const claude: Agent = {
   drive: driveClaude,
 };
 
+/** As settings, which every subcommand accepts. */
+const NO_PERMISSIONS = { skipDangerousModePermissionPrompt: true, permissions: { defaultMode: 'bypassPermissions' } };
+
 const HEADLESS = ['-p', '--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
 
 function plan(input: AgentInput): AgentPlan {
@@ -95,21 +98,25 @@ function plan(input: AgentInput): AgentPlan {
     ...(input.maxTurns === null ? [] : ['--max-turns', String(input.maxTurns)]),
     ...(input.maxCostMicros === null ? [] : ['--max-budget-usd', String(input.maxCostMicros / 1e6)]),
   ];
+  const model = input.model === null ? [] : ['--model', input.model];
   return {
-    argv: [
-      ...input.program,
-      ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
-      '--dangerously-skip-permissions',
-      '--setting-sources',
-      '',
-      // Without the project's settings it also skips CLAUDE.md; it reads that of an additional directory (see the variable below).
-      '--add-dir',
-      input.project,
-      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
-      ...(input.model === null ? [] : ['--model', input.model]),
-      ...(headless ? limits : []),
-      ...(headless || input.prompt === '' ? [] : ['--', input.prompt]),
-    ],
+    argv:
+      input.mode === 'command'
+        ? [...input.program, '--settings', JSON.stringify(NO_PERMISSIONS), ...model]
+        : [
+            ...input.program,
+            ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
+            '--dangerously-skip-permissions',
+            '--setting-sources',
+            '',
+            // Without the project's settings it also skips CLAUDE.md; it reads that of an additional directory (see the variable below).
+            '--add-dir',
+            input.project,
+            ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+            ...model,
+            ...(headless ? limits : []),
+            ...(headless || input.prompt === '' ? [] : ['--', input.prompt]),
+          ],
     env: {
       CLAUDE_CONFIG_DIR: `${input.home}/.claude`,
       CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD: '1',

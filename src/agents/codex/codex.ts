@@ -80,20 +80,23 @@ function plan(input: AgentInput): AgentPlan {
   const headless = input.mode === 'headless';
   const resume = input.session === null ? [] : ['resume', input.session];
   return {
-    argv: [
-      ...input.program,
-      ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
-      '--dangerously-bypass-approvals-and-sandbox',
-      // Plugins are fetched from GitHub. Input to a running terminal would reach it without any hook.
-      '--disable',
-      'plugins',
-      '--disable',
-      'unified_exec_tty',
-      ...settings(input).flatMap((setting) => ['-c', setting]),
-      ...(input.model === null ? [] : ['-m', input.model]),
-      ...resume,
-      ...(headless ? ['-'] : input.prompt === '' ? [] : ['--', input.prompt]),
-    ],
+    argv:
+      input.mode === 'command'
+        ? commandArgv(input)
+        : [
+            ...input.program,
+            ...(headless ? ['exec', '--json', '--skip-git-repo-check'] : []),
+            '--dangerously-bypass-approvals-and-sandbox',
+            // Plugins are fetched from GitHub. Input to a running terminal would reach it without any hook.
+            '--disable',
+            'plugins',
+            '--disable',
+            'unified_exec_tty',
+            ...settings(input).flatMap((setting) => ['-c', setting]),
+            ...(input.model === null ? [] : ['-m', input.model]),
+            ...resume,
+            ...(headless ? ['-'] : input.prompt === '' ? [] : ['--', input.prompt]),
+          ],
     env: {
       CODEX_HOME: `${input.home}/.codex`,
       // Otherwise it prints the whole refused call, in addition to telling the model.
@@ -108,6 +111,13 @@ function plan(input: AgentInput): AgentPlan {
       { path: '.codex/config.toml', content: `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n` },
     ],
   };
+}
+
+/** Settings alone: its subcommands do not take over other options. */
+function commandArgv(input: AgentInput): string[] {
+  const more = ['approval_policy="never"', 'sandbox_mode="danger-full-access"', 'features.plugins=false'];
+  const model = input.model === null ? [] : [`model=${quote(input.model)}`];
+  return [...input.program, ...[...settings(input), ...more, ...model].flatMap((setting) => ['-c', setting])];
 }
 
 /** As TOML. On the command line they override every file. */

@@ -97,7 +97,7 @@ function plan(input: AgentInput): AgentPlan {
       '--yolo',
       ...(headless ? ['--output-format', 'stream-json'] : []),
       ...(input.model === null ? [] : ['--model', input.model]),
-      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+      ...(input.mode === 'command' ? [] : sessionArgs(input)),
       ...(headless || input.prompt === '' ? [] : [`--prompt-interactive=${input.prompt}`]),
     ],
     env: {
@@ -117,6 +117,10 @@ function plan(input: AgentInput): AgentPlan {
       { path: '.gemini/.env', content: '' },
     ],
   };
+}
+
+function sessionArgs({ session, newSession }: AgentInput): string[] {
+  return session === null ? ['--session-id', newSession] : ['--resume', session];
 }
 
 const TRUSTED = '/etc/gemini-cli/trusted-folders.json';

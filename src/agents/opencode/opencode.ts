@@ -118,13 +118,13 @@ function plan(input: AgentInput): AgentPlan {
   const provider = input.ownEndpoint ? OWN : PROVIDERS.find(({ host }) => host === input.signIn?.secret.host);
   const model = modelOf(input.model, provider);
   const headless = input.mode === 'headless';
+  const command = input.mode === 'command';
   return {
     argv: [
       ...(input.hooks === null ? [] : ['/bin/sh', `${CONFIG_HOME}/start`]),
       ...input.program,
       ...(headless ? ['run', '--format', 'json', '--title', input.task] : []),
-      '--auto',
-      ...(model === null ? [] : ['--model', model]),
+      ...(command ? [] : ['--auto', ...(model === null ? [] : ['--model', model])]),
       ...(input.session === null ? [] : ['--session', input.session]),
       ...(headless || input.prompt === '' ? [] : [`--prompt=${input.prompt}`]),
     ],
@@ -175,6 +175,7 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
     autoupdate: false,
     share: 'disabled',
     snapshot: false,
+    ...(input.mode === 'command' ? { permission: 'allow' } : {}),
     // Without the project's configuration, its instructions are still read.
     ...(input.hooks === null
       ? {}

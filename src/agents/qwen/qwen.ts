@@ -102,7 +102,7 @@ function plan(input: AgentInput): AgentPlan {
       ...(provider === undefined ? [] : ['--auth-type', 'openai']),
       ...(headless ? ['--output-format', 'stream-json'] : []),
       ...(input.maxTurns === null ? [] : ['--max-session-turns', String(input.maxTurns)]),
-      ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
+      ...(input.mode === 'command' ? [] : sessionArgs(input)),
       ...(headless || input.prompt === '' ? [] : [`--prompt-interactive=${input.prompt}`]),
     ],
     env: {
@@ -124,6 +124,10 @@ function plan(input: AgentInput): AgentPlan {
     files: [{ to: SYSTEM_SETTINGS, content: `${JSON.stringify(settings(input), null, 2)}\n` }],
     homeFiles: [],
   };
+}
+
+function sessionArgs({ session, newSession }: AgentInput): string[] {
+  return session === null ? ['--session-id', newSession] : ['--resume', session];
 }
 
 function settings({ hooks, mode }: AgentInput): object {

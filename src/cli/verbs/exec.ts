@@ -1,6 +1,6 @@
 // cli/verbs/exec.ts: `ags exec -- <command>`.
 import { AgsError } from '../../protocol/errors.ts';
-import { RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
+import { AGENT_OPTION, RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
 import type { Arguments, Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -21,6 +21,7 @@ const verb: Verb = {
   options: {
     in: { type: 'string', value: 'task', about: 'run it in the sandbox of this running task, beside its agent' },
     ...RUN_OPTIONS,
+    ...AGENT_OPTION,
   },
   async run(args, ctx) {
     if (args.positionals.length === 0)

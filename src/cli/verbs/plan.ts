@@ -3,7 +3,7 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { viewPlan, type PlanView } from '../../exec/plan-view.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { renderPlan } from '../terminal/plan-text.ts';
-import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
+import { agentNames, AGENT_OPTION, inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Verb } from '../verb.ts';
 
 const { name: _name, review: _review, ...OPTIONS } = RUN_OPTIONS;
@@ -21,13 +21,18 @@ const verb: Verb = {
     'ags plan | grep "^  rw"',
   ],
   passthrough: true,
-  options: { ...OPTIONS, json: { type: 'boolean', about: 'print one JSON document with all values' } },
+  options: { ...OPTIONS, ...AGENT_OPTION, json: { type: 'boolean', about: 'print one JSON document with all values' } },
   async run(args, ctx) {
     const command = args.positionals;
     if (command[0] === '')
       throw new AgsError('usage.invalid', 'The command is empty.', { hint: 'For example: ags plan -- npm test' });
     const terminal = { any: ctx.stdin.isTTY || ctx.stdout.isTTY || ctx.stderr.isTTY, stdin: ctx.stdin.isTTY };
-    const view = await viewPlan(inProject(args, ctx), { command, flags: runFlags(args), terminal });
+    const view = await viewPlan(inProject(args, ctx), {
+      command,
+      flags: runFlags(args),
+      agents: agentNames(args),
+      terminal,
+    });
     ctx.stdout.write(
       args.values['json'] === true
         ? `${JSON.stringify(planDocument(view), null, 2)}\n`

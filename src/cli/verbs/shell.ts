@@ -1,7 +1,7 @@
 // cli/verbs/shell.ts: `ags shell [command]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { StoredTask } from '../../store/tasks.ts';
-import { RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
+import { AGENT_OPTION, RUN_OPTIONS, runFlags, runInSandbox } from '../run-options.ts';
 import type { Context, Verb } from '../verb.ts';
 
 const verb: Verb = {
@@ -12,7 +12,7 @@ const verb: Verb = {
     'The same sandbox as "ags exec", with its own terminal: job control, resizing and full-screen programs work. With the\nname of a running task, the shell starts in that sandbox beside the agent, with the same files, network and limits.',
   examples: ['ags shell', 'ags shell bash --norc', 'ags shell vim src/main.ts', 'ags shell fix-date-tests'],
   passthrough: true,
-  options: RUN_OPTIONS,
+  options: { ...RUN_OPTIONS, ...AGENT_OPTION },
   async run(args, ctx) {
     if (!ctx.stdin.isTTY || !ctx.stdout.isTTY)
       throw new AgsError('usage.no-terminal', 'ags shell needs a terminal.', {

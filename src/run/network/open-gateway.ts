@@ -140,9 +140,28 @@ async function bindSecrets(context: HostContext, secrets: TaskSecrets, post: Pos
       ...(rule.own === undefined ? {} : { own: rule.own }),
       ...(rule.from === null ? { keyless: true as const } : {}),
       placeholder: secrets.placeholders.get(rule.name) ?? '',
-      ...(await valueOf(rule.from, context, post, rule.own !== undefined)),
+      ...(rule.late === true && rule.from !== null
+        ? readLate(rule, context, post)
+        : await valueOf(rule.from, context, post, rule.own !== undefined)),
     })),
   );
+}
+
+function readLate({ from, own }: SecretRule, context: HostContext, post: Post): Pick<BoundSecret, 'value' | 'renew'> {
+  let reading: Promise<Pick<BoundSecret, 'value' | 'renew'>> | null = null;
+  return {
+    value: '',
+    async renew() {
+      reading ??= valueOf(from, context, post, own !== undefined);
+      try {
+        const { value, renew } = await reading;
+        return renew === undefined ? value : await renew();
+      } catch (error) {
+        reading = null;
+        throw error;
+      }
+    },
+  };
 }
 
 async function valueOf(

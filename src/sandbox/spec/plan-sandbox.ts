@@ -60,9 +60,11 @@ export interface MoreInside {
   readonly mounts: readonly { readonly from: string; readonly to: string }[];
   readonly files: readonly { readonly to: string; readonly content: string }[];
   readonly env: Readonly<Record<string, string>>;
+  /** Directories inside that come first in the PATH. */
+  readonly path: readonly string[];
 }
 
-export const NOTHING_MORE: MoreInside = { mounts: [], files: [], env: {} };
+export const NOTHING_MORE: MoreInside = { mounts: [], files: [], env: {}, path: [] };
 
 export function planSandbox(input: PlanInput): SandboxSpec {
   const { machine, home } = input;
@@ -216,7 +218,7 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
   }
   return {
     ...env,
-    PATH: planPath(input, visible),
+    PATH: [...input.more.path, planPath(input, visible)].join(':'),
     HOME: input.home,
     USER: input.user.name,
     LOGNAME: input.user.name,

@@ -1,5 +1,5 @@
 // cli/completion-scripts.ts: completion scripts for three shells, generated from the table of commands. Pure.
-// Invariant: a script calls ags only for task names; it contains all other words.
+// Invariant: a script calls ags only for the names of tasks and branches; it contains all other words.
 import type { Option, Verb } from './verb.ts';
 
 export interface Completable {
@@ -31,14 +31,17 @@ export function restOf(verb: Verb): Rest {
 /** With the words before the one that is being typed, so that no task is offered twice. */
 const tasks = (given: string): string => `ags __complete tasks ${given} 2>/dev/null`;
 
+const BRANCHES = 'ags __complete branches 2>/dev/null';
+
 type Value =
-  | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' }
+  | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' | 'branch' }
   | { readonly kind: 'words'; readonly words: readonly string[] };
 
 function valueOf({ type, value = '' }: Option): Value {
   if (type === 'boolean') return { kind: 'none' };
   if (value.includes('|')) return { kind: 'words', words: value.split('|') };
   if (value.startsWith('NAME')) return { kind: 'variable' };
+  if (value === 'branch' || value === 'commit') return { kind: 'branch' };
   return { kind: value === 'path' || value === 'file' ? 'file' : value === 'directory' ? 'directory' : 'any' };
 }
 
@@ -125,6 +128,8 @@ function bashValue(value: Value): string | null {
       return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$cur"))';
     case 'directory':
       return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$cur"))';
+    case 'branch':
+      return `COMPREPLY=($(compgen -W "$(${BRANCHES})" -- "$cur"))`;
     case 'variable':
       return 'COMPREPLY=($(compgen -e -- "$cur"))';
     case 'any':
@@ -147,6 +152,11 @@ _ags_tasks() {
   local -a tasks
   tasks=(\${(f)"$(${tasks('"${(@)words[2,CURRENT-1]}"')})"})
   compadd -a tasks
+}
+_ags_branches() {
+  local -a branches
+  branches=(\${(f)"$(${BRANCHES})"})
+  compadd -a branches
 }
 _ags() {
   local -a verbs
@@ -188,6 +198,8 @@ function zshValue(value: Value): string {
       return '_files';
     case 'directory':
       return '_files -/';
+    case 'branch':
+      return '_ags_branches';
     case 'variable':
       return '_parameters -g "*export*"';
     case 'any':
@@ -237,6 +249,8 @@ function fishValue(value: Value): string {
       return ' -r -F';
     case 'directory':
       return ` -x -a ${quote('(__fish_complete_directories)')}`;
+    case 'branch':
+      return ` -x -a ${quote(`(${BRANCHES})`)}`;
     case 'variable':
       return ` -x -a ${quote('(set -xn)')}`;
     case 'any':

@@ -208,7 +208,7 @@ describe('completion', () => {
     try {
       writeFileSync(
         join(dir, 'ags'),
-        '#!/bin/sh\n[ "$1 $2" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n" | grep -vxF "$3"\n',
+        '#!/bin/sh\n[ "$1 $2" = "__complete branches" ] && printf "main\\nrelease\\n"\n[ "$1 $2" = "__complete tasks" ] && printf "npm-test-4kd2\\nnpm-ci-b2x9\\n" | grep -vxF "$3"\n',
         { mode: 0o755 },
       );
       writeFileSync(join(dir, 'script'), await script('bash'));
@@ -245,6 +245,11 @@ describe('completion', () => {
     ['ags exec -- cat scr', ['script']],
     ['ags exec cat --wo', []],
     ['ags completion ', ['bash', 'zsh', 'fish']],
+    ['ags start -a c', ['claude', 'codex']],
+    ['ags fork npm-ci-b2x9 --agent q', ['qwen']],
+    ['ags merge npm-ci-b2x9 --into m', ['main']],
+    ['ags config network.a', ['network.allow', 'network.addresses', 'network.askSeconds']],
+    ['ags config pa', ['path']],
     ['ags help exi', ['exit-codes']],
     ['ags list x', []],
   ])('bash: "%s" is completed to %j', async (line, words) => {

@@ -7,11 +7,14 @@ import { AgsError, inOneLine } from '../../src/protocol/errors.ts';
 import type { TaskEvent } from '../../src/protocol/event.ts';
 
 const line = (event: TaskEvent): string =>
-  showEvent({ ...event, seq: 1, at: '', task: 'x', prev: '' }, {
-    paint: createPaint(false),
-    width: 80,
-    verbose: false,
-  });
+  showEvent(
+    { ...event, seq: 1, at: '', task: 'x', prev: '' },
+    {
+      paint: createPaint(false),
+      width: 80,
+      verbose: false,
+    },
+  );
 
 test('a part that is a sentence of its own brings no second full stop, and paths and ranges keep their dots', () => {
   const why = 'The file "x.sql" is missing.';

@@ -146,6 +146,8 @@ describe('commands', () => {
       code: 'usage.invalid',
       message: 'reveal is not set.',
     });
+    for (const key of ['setup.inputs', 'services.db.port', 'docker'])
+      await expect(run(configVerb, {}, [key])).rejects.toMatchObject({ message: `${key} is not set.` });
   });
 
   test('ags config path lists the files', async () => {

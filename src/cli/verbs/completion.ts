@@ -1,8 +1,8 @@
 // cli/verbs/completion.ts: `ags completion <shell>`, and the hidden command that completion scripts call.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { entryIds } from '../../queries/entries.ts';
-import { restOf, SHELLS, type Completable } from '../completion-scripts.ts';
-import type { Context, Verb } from '../verb.ts';
+import { restOf, SHELLS, type Completable, type Rest } from '../completion-scripts.ts';
+import type { Context, Option, Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'print a completion script for your shell',
@@ -27,7 +27,10 @@ const verb: Verb = {
 };
 export default verb;
 
-/** `ags __complete tasks <words>`: tasks that are not among the words of the line yet. Fast, and silent on errors. */
+/**
+ * `ags __complete tasks <words>`: tasks that are not among the words of the line yet. `ags __complete branches`: those of the user.
+ * Fast, and silent on errors.
+ */
 export async function completeWords([kind, ...given]: readonly string[], ctx: Context): Promise<number> {
   if (kind === 'tasks')
     ctx.stdout.write(
@@ -36,15 +39,33 @@ export async function completeWords([kind, ...given]: readonly string[], ctx: Co
         .map((id) => `${id}\n`)
         .join(''),
     );
+  if (kind === 'branches') ctx.stdout.write(await branches(ctx));
   return EXIT.done;
+}
+
+/** Without the branches of tasks, which no merge goes into. A name that a shell would split is left out. */
+async function branches({ host }: Context): Promise<string> {
+  const { findProject } = await import('../../run/project.ts');
+  const { repository } = await findProject(host);
+  return (repository?.refs ?? [])
+    .flatMap(({ name }) => /^refs\/heads\/(?!ags\/)([\w./@+-]+)$/.exec(name)?.[1] ?? [])
+    .map((name) => `${name}\n`)
+    .join('');
 }
 
 async function completables({ verbs: all }: Context): Promise<Completable[]> {
   const { TOPICS } = await import('../help-topics.ts');
+  const { AGENTS } = await import('../../agents/agents.ts');
+  const { listKeys } = await import('../../config/file/keys.ts');
+  const agents = AGENTS.map(({ name }) => name).join('|');
+  const named = (option: Option): Option => (option.value === 'agent' ? { ...option, value: agents } : option);
+  const keys = listKeys().flatMap(({ path }) => (/[[<]/.test(path) ? [] : path));
   const verbs = await Promise.all(
     Object.entries(all).map(async ([name, entry]): Promise<Completable> => {
       const { default: one } = await entry.load();
-      return { name, summary: entry.summary, options: one.options, rest: restOf(one) };
+      const options = Object.fromEntries(Object.entries(one.options).map(([flag, option]) => [flag, named(option)]));
+      const rest: Rest = name === 'config' ? { kind: 'words', words: ['path', ...keys] } : restOf(one);
+      return { name, summary: entry.summary, options, rest };
     }),
   );
   const help: Completable = {

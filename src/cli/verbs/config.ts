@@ -13,7 +13,6 @@ import { suggest } from '../../config/file/suggest.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { HOOK_POINTS } from '../../protocol/hook.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
@@ -38,7 +37,7 @@ const verb: Verb = {
     if (key === 'path') return showPaths(input, values['json'] === true, ctx);
     const config = await loadConfig(input);
     const rows = rowsOf(config).filter(({ name }) => key === undefined || isBelow(name, key));
-    if (key !== undefined && rows.length === 0) throw unknownKey(key, config);
+    if (key !== undefined && rows.length === 0) throw await unknownKey(key);
     if (values['json'] === true) ctx.stdout.write(`${JSON.stringify(jsonOf(config, rows, key), null, 2)}\n`);
     else ctx.stdout.write(tableOf(values['all'] === true ? rows : folded(rows)));
     return EXIT.done;
@@ -212,9 +211,10 @@ function jsonOf(config: EffectiveConfig, rows: readonly Row[], key: string | und
   return key === undefined ? config : rows.map(({ name, value, origin }) => ({ key: name, value, origin }));
 }
 
-function unknownKey(key: string, config: EffectiveConfig): AgsError {
-  const known = [...KEYS, ...Object.keys(config.origins).filter((name) => !name.includes('['))];
-  if (known.includes(key))
+async function unknownKey(key: string): Promise<AgsError> {
+  const { listKeys } = await import('../../config/file/keys.ts');
+  const known = listKeys().map(({ path }) => path);
+  if (known.some((path) => fits(key, path)))
     return new AgsError('usage.invalid', `${key} is not set.`, { hint: `To set it, write it into ags.yaml: ags init` });
   const near = suggest(key, known);
   return new AgsError('usage.invalid', `There is no key "${visible(key)}".`, {
@@ -222,43 +222,12 @@ function unknownKey(key: string, config: EffectiveConfig): AgsError {
   });
 }
 
-const KEYS = [
-  'tools',
-  'mounts',
-  'etc',
-  'env',
-  'env.pass',
-  'env.set',
-  'hide',
-  'reveal',
-  'limits',
-  'kernel',
-  'network',
-  'network.presets',
-  'network.allow',
-  'network.deny',
-  'network.addresses',
-  'network.tcp',
-  'network.publish',
-  'network.upstream',
-  'network.dns',
-  'secrets',
-  'hooks',
-  'hooks.use',
-  ...HOOK_POINTS.map((point) => `hooks.${point}`),
-  'tasks',
-  'tasks.agent',
-  'tasks.model',
-  'tasks.parallel',
-  'tasks.time',
-  'tasks.cost',
-  'tasks.turns',
-  'agents',
-  'checks',
-  'merge',
-  'review',
-  'review.risky',
-];
+/** "services.db.port" is the key "services.<name>.port". */
+function fits(key: string, path: string): boolean {
+  const parts = path.split('.');
+  const given = key.split('.');
+  return parts.length === given.length && parts.every((part, i) => part === '<name>' || part === given[i]);
+}
 
 function showPaths(input: ConfigInput, json: boolean, ctx: Context): number {
   const files = [

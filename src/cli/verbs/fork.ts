@@ -14,7 +14,7 @@ const verb: Verb = {
     'ags fork fix-date-tests "Make it simpler" --agent codex --name simpler -d',
   ],
   options: {
-    agent: { type: 'string', short: 'a', value: 'name', about: 'agent to use instead of that of the first task' },
+    agent: { type: 'string', short: 'a', value: 'agent', about: 'agent to use instead of that of the first task' },
     model: { type: 'string', value: 'name', about: 'the model for the agent' },
     name: { type: 'string', value: 'name', about: 'name of the new task; the default comes from its goal' },
     detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },

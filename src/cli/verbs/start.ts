@@ -15,7 +15,7 @@ const OPTIONS = {
     type: 'string',
     short: 'a',
     multiple: true,
-    value: 'name',
+    value: 'agent',
     about:
       'claude, codex, gemini, qwen, opencode, demo, or a command line; several names, separated by commas, run in parallel',
   },
@@ -46,7 +46,7 @@ const OPTIONS = {
 
 const verb: Verb = {
   summary: 'give a goal to an agent, with its own branch and sandbox',
-  usage: 'start [name] "<goal>" [--agent <name>]',
+  usage: 'start [name] "<goal>" [--agent <agent>]',
   takes: 2,
   instead: 'Put the goal in quotes: ags start "Fix the date tests"',
   about:

@@ -2,8 +2,8 @@
 // Invariant: no button has the focus, so that neither Space nor a key that was meant for something else confirms. Only Enter does, and only
 // if nothing else was typed since: somebody who types a sentence is not answering.
 import { Dialog as Base } from '@base-ui/react/dialog';
-import { useRef, useState } from 'react';
-import type { KeyboardEvent, ReactNode } from 'react';
+import { useEffectEvent, useLayoutEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Keys } from '../actions/keys.tsx';
 import { Button } from './button.tsx';
 
@@ -46,13 +46,18 @@ function Confirm({
     onClose();
     onConfirm();
   };
-  const onKey = (event: KeyboardEvent): void => {
-    if (event.target !== popup.current) return;
-    if (event.key === 'Enter' && !event.repeat && !typed) {
-      event.preventDefault();
-      confirm();
-    } else if (event.key.length === 1) setTyped(true);
-  };
+  const onKey = useEffectEvent((event: KeyboardEvent): void => {
+    if (event.target !== popup.current && popup.current?.contains(event.target as Node) === true) return;
+    if (event.key === 'Enter') event.preventDefault();
+    if (event.key === 'Enter' && !event.repeat && !typed) confirm();
+    else if (event.key.length === 1) setTyped(true);
+  });
+  // From the first moment, for the whole page: on a busy machine the dialog has the focus only a few keys later.
+  useLayoutEffect(() => {
+    const listen = (event: KeyboardEvent): void => onKey(event);
+    document.addEventListener('keydown', listen, { capture: true });
+    return () => document.removeEventListener('keydown', listen, { capture: true });
+  }, []);
   return (
     <Base.Root open onOpenChange={(next) => (next ? undefined : onClose())}>
       <Base.Portal>
@@ -61,7 +66,6 @@ function Confirm({
           ref={popup}
           initialFocus={popup}
           tabIndex={-1}
-          onKeyDown={onKey}
           className="fixed top-[20vh] left-1/2 z-50 flex max-h-[70vh] w-[calc(100vw-2rem)] max-w-lg -translate-x-1/2 flex-col gap-4 rounded-lg border border-line bg-bg p-5 shadow-pop outline-none"
         >
           <Base.Title className="text-lg font-semibold wrap-anywhere">{title}</Base.Title>

@@ -4,6 +4,7 @@ import { AgsError, ERRORS, EXIT } from '../protocol/errors.ts';
 import { closeInherited } from '../lib/process/inherited.ts';
 import { errorOutput, seen } from './terminal/format.ts';
 import { makeHostContext } from './make-context.ts';
+import { asTyped } from './typed-command.ts';
 import { parseVerb } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs/table.ts';
@@ -75,7 +76,7 @@ function makeContext(): Context {
       return untilClosed(process.stdout);
     },
     get stderr() {
-      return untilGone(process.stderr);
+      return untilGone(process.stderr, (text) => asTyped(text, context));
     },
     get colour() {
       return env['NO_COLOR'] === undefined && (isatty(1) || env['FORCE_COLOR'] !== undefined);
@@ -89,8 +90,11 @@ function makeContext(): Context {
 }
 
 /** Messages on stderr are not essential: if the reader is gone, the work goes on. */
-function untilGone(stream: NodeJS.WriteStream): NodeJS.WriteStream {
-  return stream.listenerCount('error') > 0 ? stream : stream.on('error', () => undefined);
+function untilGone(stream: NodeJS.WriteStream, say: (text: string) => string): NodeJS.WriteStream {
+  if (stream.listenerCount('error') > 0) return stream;
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  stream.write = (chunk: unknown, ...more: unknown[]) => write(typeof chunk === 'string' ? say(chunk) : chunk, ...more);
+  return stream.on('error', () => undefined);
 }
 
 /** A reader such as "head" may close the pipe early: ags then exits without an error. */

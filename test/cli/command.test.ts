@@ -54,6 +54,34 @@ test('the command works through a link and from a directory with an unusual name
   expect(found.stdout).toContain('ags exec');
 });
 
+test('messages name the command as it was started, and only where it would be typed', () => {
+  using machine = createMachine(CALLER);
+  const link = (dir: string): string => {
+    mkdirSync(join(machine.root, dir), { recursive: true });
+    symlinkSync(COMMAND, join(machine.root, dir, 'ags'));
+    return join(machine.root, dir);
+  };
+  const [bin, local, npx] = ['bin', 'package/node_modules/.bin', 'cache/_npx/4f/node_modules/.bin'].map(link);
+  const shown = (command: string, path = '', cwd = machine.project): string => {
+    const env = { PATH: `${path}:${process.env['PATH'] ?? ''}` };
+    return call(machine, [command, 'show', 'nothing'], env, cwd).stderr;
+  };
+  const hint = (command: string): string => `ags: There is no task "nothing".\n     List them: ${command} list --all\n`;
+  expect({
+    installed: shown(join(bin ?? '', 'ags'), bin),
+    'in a package': shown(join(local ?? '', 'ags'), local),
+    'by npx alone': shown(join(npx ?? '', 'ags'), npx),
+    'another one comes first': shown(join(local ?? '', 'ags'), '/nonexistent'),
+    'in this directory': shown('bin/ags', '', machine.root),
+  }).toEqual({
+    installed: hint('ags'),
+    'in a package': hint('npx ags'),
+    'by npx alone': hint('npx @ags/cli'),
+    'another one comes first': hint(join(local ?? '', 'ags')),
+    'in this directory': hint('./bin/ags'),
+  });
+});
+
 test('without Node the command says so', () => {
   using machine = createMachine(CALLER);
   expect(call(machine, [COMMAND, '--version'], { PATH: '/nonexistent' })).toEqual({

@@ -73,6 +73,18 @@ export function continueTask(context: HostContext, stored: StoredTask): Promise<
   return deliver(context, stored, null);
 }
 
+/** Starts a task without the one that it waits for, from the commit that its goal was given on. */
+export async function startWithoutOther(context: HostContext, stored: StoredTask): Promise<void> {
+  await stopTask(stored, false);
+  await waitUntilOver(context, stored.task.id);
+  const now = (await readTask(context.stateDir, stored.task.id)) ?? stored;
+  if (!isLive(now)) {
+    using _held = holdTask(now);
+    writeRun(now.paths, { ...now.run, after: undefined }, { durable: true });
+  }
+  await continueTask(context, (await readTask(context.stateDir, stored.task.id)) ?? now);
+}
+
 /** Without a text, the agent is told to go on. */
 async function deliver(context: HostContext, stored: StoredTask, text: string | null): Promise<Delivered> {
   const goal = requireAgent(stored);
@@ -153,7 +165,8 @@ export async function restartTask(context: HostContext, stored: StoredTask): Pro
   // Replace run.json before anything else changes: a task without it counts as never created. After an interruption from here on,
   // the task has a run that never started and can be restarted.
   copyFileSync(paths.run, join(earlier, basename(paths.run)));
-  const next = firstRun(goal.base, context.now().getTime(), number + 1);
+  const waits = run.after === undefined ? {} : { after: run.after };
+  const next = { ...firstRun(goal.base, context.now().getTime(), number + 1), ...waits };
   writeRun(paths, next, { durable: true });
   try {
     await keepBranchAs(context, stored, `${task.name}.${number}`);

@@ -33,6 +33,7 @@ import { createRunRecord, type RunRecord } from './run-record.ts';
 import { createAttention, createBudget, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
+import { waitForOther } from './after.ts';
 import { maxLoadOf, waitForTurn } from './queue.ts';
 import type { HostContext } from '../run/host-context.ts';
 
@@ -71,8 +72,11 @@ interface Runner {
   readonly attention: Attention;
 }
 
-async function runTask(runner: Runner): Promise<void> {
-  const { context, stored, events, run, control } = runner;
+async function runTask(waiting: Runner): Promise<void> {
+  const stored = await afterOther(waiting);
+  if (stored === null) return waiting.run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
+  const runner = { ...waiting, stored };
+  const { context, events, run, control } = runner;
   const goal = stored.task.goal;
   if (goal === undefined) throw new Error('this task has no goal');
   const admitted = await waitForTurn({
@@ -125,6 +129,24 @@ async function runTask(runner: Runner): Promise<void> {
   const complete = await withComposed(runner, planned, goal);
   const outcome = await withServices(runner, complete, goal, (beside) => runTurns(runner, complete, prepared, beside));
   run.end(outcome.state, outcome);
+}
+
+/** Waits for the task that this one begins after. null: the run was stopped. */
+async function afterOther({ context, stored, events, run, control }: Runner): Promise<StoredTask | null> {
+  const { goal } = stored.task;
+  const { after } = run.now;
+  if (after === undefined || goal === undefined) return stored;
+  const onWait = (why: string): void => {
+    run.set({ reason: `Waiting: ${why}` });
+    events.append({ type: 'run.waiting', why });
+  };
+  const begun = await waitForOther({ context, stored, goal, after, onWait, signal: control.stopped });
+  if (begun === null) return null;
+  const base = begun.task.goal?.base ?? goal.base;
+  run.set({ after: undefined, base });
+  run.forgetReason();
+  events.append({ type: 'run.noticed', text: `Begins from the result of ${after} (${base.slice(0, 10)}).` });
+  return begun;
 }
 
 /** Seed and compose files come from the user's commit, not from another agent's result. */

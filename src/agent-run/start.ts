@@ -13,15 +13,25 @@ import type { Repository } from '../git/repository.ts';
 import type { TaskPaths } from '../store/layout.ts';
 import { appendEvent } from '../store/events.ts';
 import { createTask, readTask, slug, taskIds, writeRun, type StoredTask } from '../store/tasks.ts';
+import { orderGoals, type OrderedGoal } from './goal-order.ts';
 import { agentOf, planAgentRun } from './plan-agent.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
 import { checkHooks } from './run-hooks.ts';
 import { planRun } from '../run/plan-run.ts';
 import type { HostContext } from '../run/host-context.ts';
 
+/** One goal. What is set here overrides the same of the request. */
+export interface StartGoal extends OrderedGoal {
+  readonly text: string;
+  readonly agent?: string;
+  readonly model?: string;
+  readonly maxSeconds?: number;
+  readonly maxCostMicros?: number;
+  readonly maxTurns?: number;
+}
+
 export interface StartRequest {
-  /** `agent`: overrides `agents` for this goal. */
-  readonly goals: readonly { readonly name: string | null; readonly text: string; readonly agent?: string }[];
+  readonly goals: readonly StartGoal[];
   /** As the user typed them: names or command lines. Several agents share the attempts. */
   readonly agents: readonly string[];
   readonly attempts: number;
@@ -67,34 +77,38 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
       ? await findBase(context, repository, request.base)
       : resultAsBase(project, request.from));
   const { tasks: defaults } = plan.config;
-  const goalOf = (text: string, agent: string): Goal => ({
-    text,
+  const goalOf = (one: Omit<StartGoal, 'name'>, agent: string): Goal => ({
+    text: one.text,
     ...readAgent(agent),
-    ...modelOf(request.model ?? plan.config.agents[readAgent(agent).agent]?.model ?? defaults.model),
+    ...modelOf(one.model ?? request.model ?? plan.config.agents[readAgent(agent).agent]?.model ?? defaults.model),
     interactive: request.interactive,
     ...base,
-    maxSeconds: request.maxSeconds ?? defaults.seconds,
-    maxCostMicros: request.maxCostMicros ?? defaults.costMicros,
-    maxTurns: request.maxTurns ?? defaults.turns,
+    maxSeconds: one.maxSeconds ?? request.maxSeconds ?? defaults.seconds,
+    maxCostMicros: one.maxCostMicros ?? request.maxCostMicros ?? defaults.costMicros,
+    maxTurns: one.maxTurns ?? request.maxTurns ?? defaults.turns,
     parallel: request.parallel ?? defaults.parallel ?? usualParallel(availableParallelism()),
     flags: { ...request.flags },
   });
   const own = request.goals.flatMap(({ agent }) => agent ?? []);
   const agents = chooseAgents(request, own.length === request.goals.length ? (own[0] ?? null) : defaults.agent);
-  // Plan each agent once: an error now is better than a run that fails later.
-  for (const agent of new Set([...agents, ...own])) await planAgentRun(context, project, goalOf('', agent));
   const taken = new Set([...taskIds(context.stateDir), ...branchNames(repository)]);
+  const ordered = await inOrder(context, project, request, { taken, attempts: agents.length });
+  // Plan each agent once: an error now is better than a run that fails later.
+  for (const agent of new Set([...agents, ...own])) await planAgentRun(context, project, goalOf({ text: '' }, agent));
   const made: StoredTask[] = [];
-  for (const { name, text, agent: own } of request.goals) {
+  const ids = new Map<string, string>();
+  for (const goal of ordered) {
+    const { name, text, agent: own, after } = goal;
     const attempts = own === undefined ? agents : agents.map(() => own);
     let first: string | undefined;
     for (const [i, agent] of attempts.entries()) {
       const stem = name ?? slug(text.split('\n')[0] ?? '', 32);
       const wanted = agents.length > 1 ? `${slug(stem)}-${i + 1}` : slug(stem);
-      if (name !== null && agents.length === 1 && taken.has(wanted)) throw nameTaken(wanted);
       const attemptOf = agents.length > 1 ? (id: string) => ({ attemptOf: (first ??= id) }) : () => ({});
-      const stored = makeTask(context, project, goalOf(text, agent), freeNames(wanted, taken), attemptOf);
+      const waits = after === undefined ? {} : { after: ids.get(after) ?? after };
+      const stored = makeTask(context, project, goalOf(goal, agent), freeNames(wanted, taken), attemptOf, waits);
       taken.add(stored.id);
+      if (name !== null) ids.set(name, stored.id);
       spawnRunner(context, stored.paths, stored.id, stored.run);
       made.push((await readTask(context.stateDir, stored.id)) as StoredTask);
     }
@@ -104,6 +118,30 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
 
 function modelOf(model: string | null): Pick<Goal, 'model'> {
   return model === null || model === '' ? {} : { model };
+}
+
+/** Refuses names that are taken, and goals that could never start, before the first is created. */
+async function inOrder(
+  context: HostContext,
+  project: string,
+  { goals }: StartRequest,
+  { taken, attempts }: { taken: ReadonlySet<string>; attempts: number },
+): Promise<StartGoal[]> {
+  const there = new Map<string, StoredTask>();
+  for (const name of new Set(goals.flatMap(({ after }) => after ?? []))) {
+    const stored = taskIds(context.stateDir).includes(name) ? await readTask(context.stateDir, name) : null;
+    if (stored?.task.goal !== undefined && stored.task.project === project && stored.run.state !== 'discarded')
+      there.set(name, stored);
+  }
+  const ordered = orderGoals(goals, (name) => there.has(name));
+  for (const { name, after } of goals) {
+    if (name !== null && attempts === 1 && taken.has(slug(name))) throw nameTaken(slug(name));
+    if (after !== undefined && attempts > 1 && goals.some((goal) => goal.name === after))
+      throw new AgsError('usage.invalid', `${after} has ${attempts} attempts, so no task can begin after it.`, {
+        hint: 'Start those goals first, with their attempts; then name the better attempt in (after: <task>).',
+      });
+  }
+  return ordered;
 }
 
 /** The names of existing branches below ags/. */
@@ -180,6 +218,7 @@ function makeTask(
   goal: Goal,
   names: Generator<string, never>,
   attemptOf: (id: string) => { attemptOf?: string },
+  waits: { after?: string },
 ): { id: string; paths: TaskPaths; run: RunFile } {
   const now = context.now();
   const { id, paths, run } = createTask(
@@ -198,7 +237,7 @@ function makeTask(
         ...attemptOf(id),
         createdAt: now.toISOString(),
       },
-      run: firstRun(goal.base, now.getTime(), 1),
+      run: { ...firstRun(goal.base, now.getTime(), 1), ...waits },
     }),
   );
   appendEvent(paths.events, { task: id, at: now }, { type: 'run.queued', goal: goal.text, agent: goal.agent, run: 1 });

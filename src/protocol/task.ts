@@ -100,6 +100,10 @@ export const RunFile = z.object({
     description:
       'For an imported task that continues: the commit its workspace is made from, in place of the base of its goal.',
   }),
+  after: z.string().optional().meta({
+    description:
+      'The task that has to end well before this run begins, from its result. Absent once that has happened.',
+  }),
   session: z.string().nullable().optional().meta({ description: "The agent's own ID of the conversation." }),
   turns: z
     .number()

@@ -72,8 +72,8 @@ function moveInPlace(from: string, to: string): boolean {
   }
 }
 
-export function writeTask(paths: TaskPaths, task: TaskFile): void {
-  replaceFile(paths.task, fileText(task));
+export function writeTask(paths: TaskPaths, task: TaskFile, options: { durable?: boolean } = {}): void {
+  replaceFile(paths.task, fileText(task), options);
 }
 
 export function writeRun(paths: TaskPaths, run: RunFile, options: { durable?: boolean } = {}): void {

@@ -17,6 +17,13 @@ test('a run that waits for a person gives its place to the next; one that only w
   expect([asks('answer'), asks('host'), asks('look')]).toEqual([null, null, '1 of 1 slots used']);
 });
 
+test('a run that waits for another task holds no place: it delays neither younger runs nor the one it waits for', () => {
+  const runs = [run('waits', 1, { after: 'young' }), run('young', 2)];
+  expect(whyWait('young', 1, runs, PLENTY)).toBeNull();
+  // Once that task has ended well, it goes in its own turn.
+  expect(whyWait('waits', 1, [run('waits', 1), run('young', 2)], PLENTY)).toBeNull();
+});
+
 test('a run that is held back is not overtaken, whatever it is held back by', () => {
   const runs = [run('working', 1, { state: 'running' }), run('old', 2), run('young', 3)];
   const busy = { always: () => null, beside: () => 'the machine is busy' };
@@ -54,6 +61,9 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
     const random = randomFrom(seed);
     const chance = (share: number): boolean => random() < share;
     const limits = new Map<string, number>();
+    const others = new Map<string, string>();
+    const ended = new Set<string>();
+    const dead = new Set<string>();
     let runs: QueuedRun[] = [];
     const change = (id: string, state: QueuedRun['state'], needs?: QueuedRun['needs']): void => {
       runs = runs.map((one) =>
@@ -66,20 +76,34 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
       if (!calm && chance(0.3)) {
         const id = `run-${now}-${Math.floor(random() * 100)}`;
         limits.set(id, 1 + Math.floor(random() * 4));
+        // Some wait for an older run, which may be queued, at work, ended or dead.
+        const other = chance(0.3) ? [...limits.keys()].at(Math.floor(random() * limits.size)) : undefined;
         // Several runs may be created in the same millisecond.
-        runs = [...runs, run(id, now - (now % 3))];
+        runs = [...runs, run(id, now - (now % 3), other === undefined || other === id ? {} : { after: other })];
+        if (other !== undefined && other !== id) others.set(id, other);
       }
       for (const { id, state } of runs.toSorted(() => random() - 0.5)) {
         const full = !calm && chance(0.2);
         const busy = !calm && chance(0.6);
+        const { after } = runs.find((one) => one.id === id) ?? {};
+        if (state === 'queued' && after !== undefined) {
+          if (ended.has(after)) runs = runs.map((one) => (one.id === id ? run(id, one.startedAtMs) : one));
+          else if (dead.has(after)) {
+            dead.add(id);
+            runs = runs.filter((one) => one.id !== id);
+          }
+          continue;
+        }
         if (state === 'queued') {
-          const queue = runs.filter((one) => one.state === 'queued').toSorted(byAge);
+          const queue = runs.filter((one) => one.state === 'queued' && one.after === undefined).toSorted(byAge);
           const before = working();
           const parallel = limits.get(id) ?? 1;
           const lacks = { always: () => (full ? 'full' : null), beside: () => (busy ? 'busy' : null) };
           if (whyWait(id, parallel, runs, lacks) !== null) continue;
           expect(queue[0]?.id).toBe(id);
           expect(before).toBeLessThan(parallel);
+          const waitedFor = others.get(id);
+          if (waitedFor !== undefined) expect(ended).toContain(waitedFor);
           expect(full || (busy && before > 0)).toBe(false);
           change(id, 'running');
           continue;
@@ -88,10 +112,17 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
         const needs = (['answer', 'host', 'look'] as const)[Math.floor(random() * 3)];
         if (what < 0.1) change(id, 'needs-you', needs);
         else if (what < 0.2) change(id, 'running');
-        // It ends, or its runner dies.
-        else if (what < 0.35) runs = runs.filter((one) => one.id !== id);
+        else if (what < 0.35) {
+          // It ends well, or its runner dies and nobody continues it.
+          (calm || chance(0.8) ? ended : dead).add(id);
+          runs = runs.filter((one) => one.id !== id);
+        }
       }
-      if (!calm && chance(0.05)) runs = runs.filter(() => chance(0.8));
+      if (!calm && chance(0.05)) {
+        const kept = runs.filter(() => chance(0.8));
+        for (const one of runs) if (!kept.includes(one)) dead.add(one.id);
+        runs = kept;
+      }
     };
     for (let now = 0; now < 400; now++) step(now, false);
     for (let now = 400; now < 2000 && runs.some(({ state }) => state === 'queued'); now++) step(now, true);

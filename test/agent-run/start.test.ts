@@ -3,7 +3,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readGoalsFile } from '../../src/cli/goals-file.ts';
 import { readEvents } from '../../src/store/events.ts';
 import { ONE, USUAL } from '../harness.ts';
 import { createAgentMachine } from './place.ts';
@@ -339,20 +338,6 @@ test('invalid arguments are reported before anything is created', async () => {
   expect(await said('taken', 'x', '-a', 'demo')).toEqual([2, 'ags: A task or branch named taken already exists.']);
 });
 
-test('goals are lines, or list items with their indented text; done items are left out', () => {
-  expect(readGoalsFile('one\n\n# heading\ntwo\n')).toEqual({ goals: ['one', 'two'], leftOut: [] });
-  const list = '# T\ntext before\n- one\n  more of one\n- [x] two\n  more of two\n\nnot this\n- [ ] three\n3. four\n';
-  expect(readGoalsFile(list)).toEqual({
-    goals: ['one\nmore of one', 'three', 'four'],
-    leftOut: [
-      { line: 2, text: 'text before', why: 'not a list item' },
-      { line: 5, text: 'two', why: 'done' },
-      { line: 8, text: 'not this', why: 'not a list item' },
-    ],
-  });
-  expect(readGoalsFile('')).toEqual({ goals: [], leftOut: [] });
-});
-
 test('an empty goal is refused, and a dry run starts nothing', async () => {
   using machine = createAgentMachine('user');
   expect(await machine.ags(['start', ' ', '-a', 'demo'])).toMatchObject({
@@ -362,7 +347,7 @@ test('an empty goal is refused, and a dry run starts nothing', async () => {
   machine.write('../goals.md', '- [x] done already\n- one\n- two\n');
   expect(await machine.ags(['start', '--file', '../goals.md', '-a', 'demo', '--dry-run'])).toMatchObject({
     code: 0,
-    stdout: 'one\ntwo\n',
+    stdout: 'NAME  AGENT  LIMITS  AFTER  GOAL\none   demo                  one\ntwo   demo                  two\n',
     stderr: 'ags: line 1 left out (done): done already\nags: 2 goals; nothing was started.\n',
   });
   expect(machine.tasks()).toEqual([]);

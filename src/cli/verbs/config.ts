@@ -46,9 +46,9 @@ const verb: Verb = {
 
 export default verb;
 
-export async function configInput(ctx: Context): Promise<ConfigInput> {
+export async function configInput(ctx: Context, cwd = ctx.cwd): Promise<ConfigInput> {
   const { root } = await findProject({
-    cwd: ctx.cwd,
+    cwd,
     home: ctx.home,
     stateDir: ctx.stateDir,
     cacheDir: ctx.cacheDir,

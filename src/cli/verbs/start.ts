@@ -1,10 +1,11 @@
 // cli/verbs/start.ts: `ags start [name] "<goal>"`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { parseDuration } from '../../lib/units.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { readGoalsFile } from '../goals-file.ts';
+import type { StartGoal } from '../../agent-run/start.ts';
+import { readGoalsFile, TASK_NAME } from '../goals-file.ts';
+import { readDollars, readDuration, readWhole } from '../limit-values.ts';
 import { readGiven } from '../read-given.ts';
-import { count, cut } from '../terminal/format.ts';
+import { count, cut, table } from '../terminal/format.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Arguments, Context, Option, Verb } from '../verb.ts';
 
@@ -26,7 +27,7 @@ const OPTIONS = {
     value: 'file',
     about: 'read goals from a file ("-": standard input), one per line or list item',
   },
-  'dry-run': { type: 'boolean', about: 'only print the goals that would be started' },
+  'dry-run': { type: 'boolean', about: 'only print the tasks that would be started' },
   detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
   interactive: { type: 'boolean', short: 'i', about: 'give the agent a terminal; connect to it with "ags attach"' },
   base: {
@@ -50,7 +51,7 @@ const verb: Verb = {
   takes: 2,
   instead: 'Put the goal in quotes: ags start "Fix the date tests"',
   about:
-    'The agent works on a private copy of your current commit. You can keep working: the agent does not see your edits, and it cannot\nchange your files, branches or settings. Its work appears on branch ags/<name>. Ctrl-C detaches; the agent keeps running.',
+    'The agent works on a private copy of your current commit. You can keep working: the agent does not see your edits, and it cannot\nchange your files, branches or settings. Its work appears on branch ags/<name>. Ctrl-C detaches; the agent keeps running.\nIn a goals file, a goal may have settings in brackets: "- Fix the login (name: login, agent: codex, max-cost: 2, after: setup)". It then begins after the task setup has ended well, from its result.',
   examples: [
     'ags start "Make the date tests pass in any time zone" --agent claude',
     'ags start login-limit "Add rate limiting to the login" -a codex -d',
@@ -64,21 +65,17 @@ const verb: Verb = {
     const { followTask } = await import('../terminal/follow-task.ts');
     const goals = readGoals(args, ctx);
     if (args.values['dry-run'] === true) {
-      for (const { text } of goals) ctx.stdout.write(`${cut(visible(text.split('\n')[0] ?? ''), 100)}\n`);
+      ctx.stdout.write(await dryRun(goals, args, ctx));
       ctx.stderr.write(`ags: ${count(goals.length, 'goal')}; nothing was started.\n`);
       return EXIT.done;
     }
     const made = await startTasks(inProject(args, ctx), {
       goals,
       agents: list(args, 'agent').flatMap(splitAgents),
-      attempts: whole(args, 'attempts', 1, 16) ?? 1,
       interactive: args.values['interactive'] === true,
       base: string(args, 'base'),
       model: string(args, 'model'),
-      maxSeconds: duration(args),
-      maxCostMicros: dollars(args),
-      maxTurns: whole(args, 'max-turns', 1, 100_000),
-      parallel: whole(args, 'max-parallel', 1, 64),
+      ...limitsOf(args),
       flags: runFlags(args),
     });
     const json = args.values['json'] === true;
@@ -104,7 +101,7 @@ const verb: Verb = {
 export default verb;
 
 /** One positional is the goal, two are a name and the goal. */
-function readGoals(args: Arguments, ctx: Context): { name: string | null; text: string }[] {
+function readGoals(args: Arguments, ctx: Context): StartGoal[] {
   const file = string(args, 'file');
   const [one, two] = args.positionals;
   if (file !== null) {
@@ -113,14 +110,14 @@ function readGoals(args: Arguments, ctx: Context): { name: string | null; text: 
     for (const { line, text, why } of leftOut)
       ctx.stderr.write(`ags: line ${line} left out (${why}): ${cut(visible(text), 60)}\n`);
     if (goals.length === 0) throw new AgsError('usage.invalid', `There is no goal in ${file}.`);
-    return goals.map((text) => ({ name: null, text }));
+    return goals.map(({ line, name, ...goal }) => ({ ...goal, name: name ?? null, at: `Line ${line}` }));
   }
   if (one === undefined)
     throw new AgsError('usage.invalid', 'What should the agent do?', {
       hint: 'For example: ags start "Make the date tests pass in any time zone" --agent claude',
     });
   if (two === undefined) return [{ name: null, text: one }];
-  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(one))
+  if (!TASK_NAME.test(one))
     throw new AgsError(
       'usage.invalid',
       `"${one}" is not a valid name: use up to 40 lowercase letters, digits and hyphens.`,
@@ -145,28 +142,51 @@ function list(args: Arguments, name: string): string[] {
   return (args.values[name] as string[] | undefined) ?? [];
 }
 
-function whole(args: Arguments, name: string, least: number, most: number): number | null {
-  const value = string(args, name);
-  if (value === null) return null;
-  const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN;
-  if (number >= least && number <= most) return number;
-  throw new AgsError('usage.invalid', `--${name} is a number from ${least} to ${most}, not "${value}".`);
+function limitsOf(args: Arguments) {
+  const read = <T>(name: string, parse: (value: string, label: string) => T): T | null => {
+    const value = string(args, name);
+    return value === null ? null : parse(value, `--${name}`);
+  };
+  return {
+    maxSeconds: read('max-time', readDuration),
+    maxCostMicros: read('max-cost', readDollars),
+    maxTurns: read('max-turns', (value, label) => readWhole(value, label, 1, 100_000)),
+    attempts: read('attempts', (value, label) => readWhole(value, label, 1, 16)) ?? 1,
+    parallel: read('max-parallel', (value, label) => readWhole(value, label, 1, 64)),
+  };
 }
 
-function duration(args: Arguments): number | null {
-  const value = string(args, 'max-time');
-  if (value === null) return null;
-  const seconds = parseDuration(value);
-  if (seconds !== undefined && seconds > 0) return seconds;
-  throw new AgsError('usage.invalid', `--max-time is a time such as 30m or 2h, not "${value}".`);
-}
-
-function dollars(args: Arguments): number | null {
-  const value = string(args, 'max-cost');
-  if (value === null) return null;
-  if (/^\$?\d{1,6}(\.\d{1,6})?$/.test(value) && Number(value.replace('$', '')) > 0)
-    return Math.round(Number(value.replace('$', '')) * 1e6);
-  throw new AgsError('usage.invalid', `--max-cost is an amount in dollars such as 2.50, not "${value}".`);
+/** The tasks as they would be started, in their order. */
+async function dryRun(goals: readonly StartGoal[], args: Arguments, ctx: Context): Promise<string> {
+  const { orderGoals } = await import('../../agent-run/goal-order.ts');
+  const { loadConfig } = await import('../../config/load.ts');
+  const { configInput } = await import('./config.ts');
+  const { slug, taskIds } = await import('../../store/tasks.ts');
+  const { formatDuration } = await import('../../lib/units.ts');
+  const { tasks: usual, agents: own } = await loadConfig(await configInput(ctx, inProject(args, ctx).cwd));
+  const limits = limitsOf(args);
+  const existing = taskIds(ctx.stateDir);
+  const agents = list(args, 'agent').flatMap(splitAgents);
+  const rows = orderGoals(goals, (name) => existing.includes(name)).map((goal): string[] => {
+    const seconds = goal.maxSeconds ?? limits.maxSeconds ?? usual.seconds;
+    const micros = goal.maxCostMicros ?? limits.maxCostMicros ?? usual.costMicros;
+    const agent = goal.agent ?? (agents.length > 0 ? agents.join(', ') : (usual.agent ?? ''));
+    const turns = goal.maxTurns ?? limits.maxTurns ?? usual.turns;
+    return [
+      goal.name ?? slug(goal.text.split('\n')[0] ?? '', 32),
+      [agent, goal.model ?? string(args, 'model') ?? own[agent]?.model ?? usual.model]
+        .filter((text) => text != null && text !== '')
+        .join(' '),
+      [
+        ...(seconds === null ? [] : [formatDuration(seconds)]),
+        ...(micros === null ? [] : [`$${(micros / 1e6).toFixed(2)}`]),
+        ...(turns === null ? [] : [count(turns, 'turn')]),
+      ].join(', '),
+      goal.after ?? '',
+      cut(goal.text.split('\n')[0] ?? '', 60),
+    ];
+  });
+  return table([['NAME', 'AGENT', 'LIMITS', 'AFTER', 'GOAL'], ...rows]);
 }
 
 function tell(names: readonly string[], interactive: boolean, ctx: Context): void {

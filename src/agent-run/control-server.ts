@@ -36,6 +36,7 @@ export function openControlServer(paths: TaskPaths): ControlServer {
   let live: LiveTurn | null = null;
   let reason: StopReason | null = null;
   let patience: NodeJS.Timeout | null = null;
+  const waiting: (() => void)[] = [];
 
   function stop(force: boolean, why: StopReason = { text: 'Stopped by you.', failed: false }): void {
     reason ??= why;
@@ -49,7 +50,7 @@ export function openControlServer(paths: TaskPaths): ControlServer {
   }
 
   async function answer(request: unknown): Promise<unknown> {
-    const wish = request as { do?: unknown; text?: unknown; force?: unknown } & WindowWish;
+    const wish = request as { do?: unknown; text?: unknown; force?: unknown; wait?: unknown } & WindowWish;
     switch (wish.do) {
       case 'stop':
         stop(wish.force === true);
@@ -61,6 +62,8 @@ export function openControlServer(paths: TaskPaths): ControlServer {
         return { delivered: 'later' };
       }
       case 'attach': {
+        // The terminal opens with the sandbox. If the run ends before, the connection is cut.
+        if (wish.wait === true && live === null) await new Promise<void>((opened) => waiting.push(opened));
         const terminal = requireLive().terminal;
         if (terminal === null)
           throw new AgsError('usage.invalid', 'This agent has no terminal: it was not started with --interactive.', {
@@ -90,6 +93,7 @@ export function openControlServer(paths: TaskPaths): ControlServer {
     },
     up(turn) {
       live = turn;
+      for (const opened of waiting.splice(0)) opened();
       if (stopping.signal.aborted) turn.sandbox.kill();
     },
     down() {

@@ -98,7 +98,7 @@ export function whyWait(id: string, parallel: number, runs: readonly QueuedRun[]
   return lacks.always() ?? (working === 0 ? null : lacks.beside());
 }
 
-/** A run that waits for a person gives its place to another. With a failed service the agent goes on. */
+/** A run that waits for a person, also at its prompt, gives its place to another. With a failed service the agent goes on. */
 function isWorking({ state, needs }: QueuedRun): boolean {
   if (state === 'needs-you') return needs === 'look';
   return isUnderWay(state) && state !== 'queued';

@@ -54,7 +54,7 @@ export async function runAgentTask(context: HostContext, id: string): Promise<nu
     .on('SIGINT', () => control.stop(false))
     .on('SIGHUP', () => control.stop(false));
   try {
-    await runTask({ context, stored, events, run, control, attention: createAttention(run) });
+    await runTask({ context, stored, events, run, control, attention: createAttention(run, stored.task.name) });
     return 0;
   } catch (error) {
     run.end('failed', { reason: sentence(error), exitCode: null });
@@ -340,6 +340,7 @@ async function takeTurn(
       budget.count(event);
       attention.agent(event);
     },
+    onPrompt: (waiting) => attention.prompt(waiting),
   }).finally(() => control.down());
 }
 

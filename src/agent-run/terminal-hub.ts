@@ -1,6 +1,9 @@
 // agent-run/terminal-hub.ts: shares an agent's terminal between clients. A client that attaches gets the recent output and can type.
+// Invariant: a question of the program to its terminal is seen by one client at most, and never again in the recent output.
 import type { Socket } from 'node:net';
 import { StreamAnswer } from '../lib/process/control.ts';
+import { createScreenFilter } from '../lib/screen-filter.ts';
+import { withoutQueries } from '../lib/terminal-queries.ts';
 import { createFrameReader, frame } from '../lib/stream/frames.ts';
 import type { Inside } from '../run/join-sandbox.ts';
 
@@ -13,28 +16,42 @@ export interface TerminalHub {
 }
 
 export function createHub(): TerminalHub {
+  /** The last is in charge: it attached or typed last, and its terminal answers the program. */
   const clients = new Set<Socket>();
+  const draw = createScreenFilter();
+  const putInCharge = (client: Socket): void => {
+    clients.delete(client);
+    clients.add(client);
+  };
   let recent: Buffer[] = [];
   let kept = 0;
+  let over: Buffer | null = null;
   return {
     onData(data) {
-      const copy = Buffer.from(data);
-      recent.push(copy);
-      kept += copy.length;
+      const drawn = Buffer.from(draw(data));
+      const shown = withoutQueries(drawn);
+      recent.push(shown);
+      kept += shown.length;
       while (kept - (recent[0]?.length ?? 0) > RECENT_BYTES) kept -= recent.shift()?.length ?? 0;
-      for (const client of clients) send(client, copy);
+      const inCharge = [...clients].at(-1);
+      for (const client of clients) send(client, client === inCharge ? drawn : shown);
     },
     attach: (program) =>
       new StreamAnswer((socket) => {
         for (const piece of recent) socket.write(frame('d', piece));
+        if (over !== null) return void socket.end(over);
         clients.add(socket);
         socket.once('close', () => clients.delete(socket));
-        connect(socket, program);
+        const write = (data: Buffer): void => {
+          putInCharge(socket);
+          program.write(data);
+        };
+        connect(socket, { ...program, write });
       }),
     end(exitCode) {
-      for (const client of clients) client.end(frame('x', Buffer.from([exitCode & 0xff])));
+      over = frame('x', Buffer.from([exitCode & 0xff]));
+      for (const client of clients) client.end(over);
       clients.clear();
-      recent = [];
     },
   };
 }

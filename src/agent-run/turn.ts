@@ -11,6 +11,7 @@ import { endpointOf } from '../agent-setup/agent-network.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
 import type { RunNetwork } from '../run/network/run-network.ts';
 import { PIPED_INPUT } from '../run/run-sandboxed.ts';
+import { createPromptWatch, type PromptWatch } from './prompt-watch.ts';
 import { createHub, type TerminalHub } from './terminal-hub.ts';
 import { HOME_FILES, runTurnSandbox, type TurnSandboxInput } from './turn-sandbox.ts';
 
@@ -24,6 +25,8 @@ export interface TurnInput extends TurnSandboxInput {
   /** The sandbox runs. The value is valid until the turn ends. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
+  /** Whether an agent at a terminal waits at its prompt. */
+  onPrompt(waiting: boolean): void;
 }
 
 export interface LiveTurn {
@@ -52,6 +55,8 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
   const command = withHomeFiles(agentPlan);
   let streamsOver: Promise<unknown> = Promise.resolve();
   let terminal: LiveTurn['terminal'] = null;
+  // Changes at the prompt come outside of this function. One that cannot be written, as on a full disk, ends the turn, not the runner.
+  let unwritten: { readonly error: unknown } | null = null;
   try {
     const outcome = await runTurnSandbox(input, {
       agentPlan,
@@ -61,12 +66,22 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
         streamsOver = interactive ? Promise.resolve() : stream.read(sandbox);
         // The error is thrown below, once no process is left.
         streamsOver.catch(() => sandbox.kill());
-        terminal = interactive ? openTerminal(sandbox, command) : null;
+        const onPrompt = (waiting: boolean): void => {
+          try {
+            input.onPrompt(waiting);
+          } catch (error) {
+            unwritten ??= { error };
+            sandbox.kill();
+          }
+        };
+        const watched = planned.agent.drawsAtWork === true ? onPrompt : null;
+        terminal = interactive ? openTerminal(sandbox, command, watched) : null;
         input.onUp({ sandbox, network, driver: interactive ? null : stream.driver, terminal });
         if (!interactive) stream.driver.start(input.prompt);
       },
     });
     await streamsOver;
+    if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
     // An interactive agent reports no result that a program could read; the user saw it.
     if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
     stream.driver.exited(outcome.exitCode);
@@ -168,19 +183,42 @@ const MAX_LINE = 2 ** 20;
 /** Output beyond this is still read and shown as events, but not kept in the log. */
 const MAX_LOG = 4 * 2 ** 30;
 
-function openTerminal(sandbox: Sandbox, argv: readonly string[]): NonNullable<LiveTurn['terminal']> {
+function openTerminal(
+  sandbox: Sandbox,
+  argv: readonly string[],
+  onPrompt: ((waiting: boolean) => void) | null,
+): NonNullable<LiveTurn['terminal']> {
   const hub = createHub();
+  const watch = onPrompt === null ? null : createPromptWatch(onPrompt);
   const program = startInside(sandbox, ['env', 'TERM=xterm-256color', ...argv], {
     window: { columns: 120, rows: 32 },
-    onData: (data) => hub.onData(data),
+    onData(data) {
+      watch?.drew();
+      hub.onData(data);
+    },
   });
   void program
     .then(({ done }) => done)
     .catch(() => 1)
     .then((exitCode) => {
+      watch?.close();
       hub.end(exitCode);
       // The sandbox runs nothing but the agent.
       sandbox.kill();
     });
-  return { hub, program };
+  return { hub, program: watch === null ? program : program.then((inside) => watched(inside, watch)) };
+}
+
+function watched(inside: Inside, watch: PromptWatch): Inside {
+  return {
+    ...inside,
+    write(data) {
+      watch.typed(data);
+      inside.write(data);
+    },
+    resize(columns, rows) {
+      watch.resized();
+      inside.resize(columns, rows);
+    },
+  };
 }

@@ -53,9 +53,11 @@ export interface Attention {
   network(hosts: readonly string[]): void;
   /** The run continues, but the user should look. The agent's next action clears this. */
   service(why: string): void;
+  /** Whether an agent at a terminal waits at its prompt. */
+  prompt(waiting: boolean): void;
 }
 
-export function createAttention(run: RunRecord): Attention {
+export function createAttention(run: RunRecord, name: string): Attention {
   const open = new Map<Need, string>();
   const show = (need: Need, reason: string | null): void => {
     if ((open.get(need) ?? null) === reason) return;
@@ -79,6 +81,7 @@ export function createAttention(run: RunRecord): Attention {
     },
     network: ([host]) => show('host', host === undefined ? null : `It wants to reach ${host}: ags allow ${host}`),
     service: (why) => show('look', why),
+    prompt: (waiting) => show('prompt', waiting ? `Waiting at its prompt: ags attach ${name}` : null),
   };
 }
 

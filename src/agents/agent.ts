@@ -27,6 +27,8 @@ export interface Agent {
   readonly countsSession?: true;
   /** Whether an ended session can be resumed. */
   readonly resumes: boolean;
+  /** In a terminal, it draws at least once a second while it works, and nothing at its prompt. */
+  readonly drawsAtWork?: true;
   /** Parses requests of its own hooks that arrive at the hook listener; null: it has no such hooks. */
   readonly readHook: ReadHook | null;
   /** Pure: everything to start, set and write for one turn. */

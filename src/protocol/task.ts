@@ -53,16 +53,17 @@ export const TaskFile = z.object({
 });
 export type TaskFile = z.infer<typeof TaskFile>;
 
-export const NEEDS = ['answer', 'host', 'look'] as const;
+/** The first that is open is shown. */
+export const NEEDS = ['answer', 'host', 'prompt', 'look'] as const;
 
 export const RunFile = z.object({
   version: z.literal(1),
   state: z.enum(RUN_STATES),
   reason: z.string().optional(),
-  needs: z
-    .enum(NEEDS)
-    .optional()
-    .meta({ description: 'What the task needs from the user: an answer, a host to be allowed, or a review.' }),
+  needs: z.enum(NEEDS).optional().meta({
+    description:
+      'What the task needs from the user: an answer, a host to be allowed, input at the prompt of its terminal, or a review.',
+  }),
   startedAtMs: z.number(),
   endedAtMs: z.number().optional(),
   exitCode: z.number().nullable(),

@@ -1,9 +1,11 @@
 // server/terminal.ts: a task's terminal in a tab. Binary messages are bytes; text messages are commands: {"resize":{"cols":80,"rows":24}}.
 // All tabs of a task share one shell, which outlives its last tab for a while so that a page can be reloaded.
+// A question of the program to its terminal reaches one tab only, and no later one.
 // Invariants: the buffer for a slow tab and the screen history are bounded. A program inside can draw on the screen and do nothing else
 // to the viewer.
 import type { WebSocket } from 'ws';
 import { createScreenFilter } from '../lib/screen-filter.ts';
+import { withoutQueries } from '../lib/terminal-queries.ts';
 import { joinTerminal, type JoinedTerminal } from '../exec/join-terminal.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
@@ -13,6 +15,7 @@ export interface Terminals {
 }
 
 interface Open {
+  /** The last is the one that was opened or typed in last. */
   readonly tabs: Set<WebSocket>;
   readonly joined: Promise<JoinedTerminal>;
   recent: Buffer[];
@@ -59,13 +62,15 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
   }
 
   function show(terminal: Open, data: Buffer): void {
-    terminal.recent.push(data);
-    terminal.kept += data.length;
+    const shown = withoutQueries(data);
+    terminal.recent.push(shown);
+    terminal.kept += shown.length;
     while (terminal.kept - (terminal.recent[0]?.length ?? 0) > RECENT_BYTES)
       terminal.kept -= terminal.recent.shift()?.length ?? 0;
+    const last = [...terminal.tabs].at(-1);
     for (const tab of terminal.tabs)
       if (tab.bufferedAmount > MAX_WAITING) tab.terminate();
-      else tab.send(data, () => pace(terminal));
+      else tab.send(tab === last ? data : shown, () => pace(terminal));
     pace(terminal);
   }
 
@@ -106,6 +111,7 @@ export function createTerminals(lingerMs = LINGER_MS): Terminals {
       socket.on('close', () => leave(id, terminal, socket));
       // Messages that arrive before the terminal is open wait for it, in order.
       socket.on('message', (data, binary) => {
+        if (binary && terminal.tabs.delete(socket)) terminal.tabs.add(socket);
         void terminal.joined.then(
           (joined) => (binary ? joined.write(data as Buffer) : resize(joined, String(data as Buffer))),
           () => undefined,

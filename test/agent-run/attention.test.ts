@@ -25,7 +25,7 @@ beforeEach(() => {
   const events = openEvents(paths.events, 'x', () => new Date());
   const run = createRunRecord(stored as never, events);
   run.set({});
-  attention = createAttention(run);
+  attention = createAttention(run, 'some-task');
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
@@ -56,6 +56,17 @@ test('after an answer, hosts that wait are shown, one after the other', () => {
   expect(shown()).toEqual(['needs-you', 'host', 'It wants to reach b.test: ags allow b.test']);
   attention.network([]);
   expect(shown()).toEqual(['running']);
+});
+
+test('an agent at its prompt waits for a person, whatever else is open, until it goes on', () => {
+  attention.service('The database failed.');
+  attention.prompt(true);
+  expect(shown()).toEqual(['needs-you', 'prompt', 'Waiting at its prompt: ags attach some-task']);
+  attention.network(['a.test']);
+  expect(shown()).toEqual(['needs-you', 'host', 'It wants to reach a.test: ags allow a.test']);
+  attention.network([]);
+  attention.prompt(false);
+  expect(shown()).toEqual(['needs-you', 'look', 'The database failed.']);
 });
 
 test('a failed service is forgotten when the agent goes on, a host that waits is not', () => {

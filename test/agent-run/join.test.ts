@@ -6,6 +6,16 @@ import { USUAL } from '../harness.ts';
 import { enter, leaveAndComeBack } from './guest.ts';
 import { createAgentMachine } from './place.ts';
 
+/** Attributes, version, cursor, keyboard, a mode, the background. */
+const QUESTIONS = '\u001b[c\u001b[>0c\u001b[>q\u001b[6n\u001b[?u\u001b[?2026$p\u001b]11;?\u001b\\';
+const ASKS = `
+for i in 1 2; do
+  read -r line
+  printf '%sBEGIN%s' '' "$i"; cat questions; printf '%s%s\\n' END "$i"
+done
+read -r line
+`;
+
 describe.each(USUAL)('as %s', (caller) => {
   test('a shell beside an agent is in the same sandbox, under the same rules, and returns its own exit code', async () => {
     using machine = createAgentMachine(caller);
@@ -104,12 +114,40 @@ describe.each(USUAL)('as %s', (caller) => {
 
   test('a user can detach from an interactive agent and reattach; its work is on the branch at the end', async () => {
     using machine = createAgentMachine(caller);
-    const started = await machine.ags(['start', 'term', 'write: a.txt x', '-a', 'demo', '-i']);
+    const started = await machine.ags(['start', 'term', 'write: a.txt x // wait: 2', '-a', 'demo', '-i']);
     expect(started.stderr).toBe('ags: started. Connect to its terminal: ags attach term\n');
     await machine.event('term', 'run.started');
+    expect(await machine.until('term', ['needs-you'])).toMatchObject({
+      needs: 'prompt',
+      reason: 'Waiting at its prompt: ags attach term',
+    });
+    const list = await machine.ags(['list']);
+    expect(list.stdout).toContain('Waiting at its prompt: ags attach term');
     await leaveAndComeBack(machine, 'term');
+    expect(machine.events('term').flatMap((event) => (event.type === 'run.moved' ? [event['state']] : []))).toEqual([
+      'preparing',
+      'running',
+      'needs-you',
+      'running',
+    ]);
     expect((await machine.until('term', ['ready', 'failed'])).state).toBe('ready');
     expect(machine.branch('term')).toEqual(expect.arrayContaining(['a.txt', 'by-hand']));
+  });
+
+  test('a question to the terminal reaches the client that typed last, and no client that attaches later', async () => {
+    using machine = createAgentMachine(caller, { 'asks.sh': ASKS, questions: QUESTIONS });
+    await machine.ags(['start', 'asks', 'x', '-a', 'sh asks.sh', '-i']);
+    await machine.event('asks', 'run.started');
+    const one = await enter(machine, 'asks', { do: 'attach' });
+    one.type('go\n');
+    expect(await one.sees('END1')).toContain(`BEGIN1${QUESTIONS}END1`);
+    const two = await enter(machine, 'asks', { do: 'attach' });
+    expect(await two.sees('END1')).toContain('BEGIN1END1');
+    one.type('on\n');
+    expect(await one.sees('END2')).toContain(`BEGIN2${QUESTIONS}END2`);
+    expect(await two.sees('END2')).toContain('BEGIN2END2');
+    two.type('end\n');
+    expect([await one.exitCode, await two.exitCode]).toEqual([0, 0]);
   });
 
   test('an agent that is not interactive has no terminal to attach to', async () => {

@@ -29,7 +29,7 @@ test('work counts apart from the queue and from waiting for the user, and a paus
   const paths = beginTask(dir);
   const events = openEvents(paths.events, 'x', () => new Date());
   const record = createRunRecord({ paths, run: firstRun('0'.repeat(40), 100_000, 1) } as never, events);
-  const attention = createAttention(record);
+  const attention = createAttention(record, 'x');
   at(110);
   record.move('preparing');
   at(112);

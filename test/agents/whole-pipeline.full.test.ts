@@ -43,6 +43,7 @@ describe.runIf(IS_ROOT)('with its real program', () => {
       while (!model.requests.some(({ turn }) => turn === 2)) await sleep(200);
       const last = model.requests.find(({ turn }) => turn === 2);
       expect(JSON.stringify(last?.body)).toContain('This is not wanted here.');
+      expect(await machine.until('first', ['needs-you'])).toMatchObject({ needs: 'prompt' });
       expect(await pipeline.ags('stop', 'first')).toMatchObject({ code: 0 });
       while (machine.git('branch', '--list', 'ags/first') === '') await sleep(200);
       expect(machine.git('ls-tree', '-r', '--name-only', 'ags/first').trim().split('\n')).toEqual([

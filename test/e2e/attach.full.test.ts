@@ -6,6 +6,9 @@ import { openScreen } from './screen.ts';
 
 /** A program that switches on every terminal mode and switches none off. */
 const GREEDY = String.raw`
+stty -echo -icanon min 0 time 5
+printf '\033[>q\033[c'; cat > answers.txt
+stty sane
 printf '\033[?1049h\033[?25l\033[?1h\033=\033[?7l\033[?1002h\033[?1006h\033[?2004h\033[3;9r\033[1;1H'
 printf '\033[7mReady for you.\n'
 read -r line
@@ -25,10 +28,9 @@ describe.each(USUAL)('as %s', (caller) => {
   test('detaching restores the user’s terminal, and attaching again restores the agent’s', async () => {
     using machine = createAgentMachine(caller, { 'greedy.sh': GREEDY });
     using screen = await openScreen(machine);
-    expect(await screen.run('ags start first "Wait." --agent "sh greedy.sh" -i')).toMatchObject({ code: 0 });
-    await machine.until('first', ['running']);
     const before = screen.modes();
-    screen.type('ags attach first');
+    // It waits for its terminal, and attaches to it.
+    screen.type('ags start first "Wait." --agent "sh greedy.sh" -i');
     screen.press('Enter');
     await screen.until('Ready for you.');
     expect(screen.modes()).not.toBe(before);
@@ -43,12 +45,37 @@ describe.each(USUAL)('as %s', (caller) => {
     await screen.until('Ready for you.');
     screen.type('hello');
     screen.press('Enter');
+    // The terminal has answered no question a second time.
     await screen.until('You said hello.');
     screen.press('Enter');
     expect((await screen.ended()).shown).toContain('ags: It exited with 0.\n');
     expect(screen.modes()).toBe(before);
     await machine.until('first', ['ready']);
     expect(machine.git('show', 'ags/first:said.txt')).toBe('You said hello.\n');
+    expect(machine.git('show', 'ags/first:answers.txt')).toContain('tmux');
+  });
+
+  test('attaching waits for a task in the queue, and says how a task ended that got no terminal', async () => {
+    using machine = createAgentMachine(caller, { 'tidy.sh': TIDY });
+    using screen = await openScreen(machine);
+    await machine.ags(['start', 'busy', 'wait: 600', '-a', 'demo', '-d', '--max-parallel', '1']);
+    await machine.event('busy', 'agent.started');
+    for (const name of ['next', 'last'])
+      await machine.ags(['start', name, 'x', '-a', 'sh tidy.sh', '-i', '-d', '--max-parallel', '1']);
+    screen.type('ags attach last');
+    screen.press('Enter');
+    await screen.until('ags: last is queued; its terminal opens when the agent starts. Ctrl-C leaves.');
+    await machine.ags(['stop', 'last']);
+    const ended = await screen.ended();
+    expect(ended.shown).toContain('ags: last has ended: stopped. Stopped before it started.');
+    expect(ended.code).toBe(3);
+    screen.type('ags attach next');
+    screen.press('Enter');
+    await screen.until('ags: next is queued');
+    await machine.ags(['stop', 'busy']);
+    await screen.until('Ready for you.');
+    screen.press('C-]');
+    expect(await screen.ended()).toMatchObject({ code: 0 });
   });
 
   test('A121: no program on a terminal inside reaches the clipboard, with any command that attaches to it', async () => {

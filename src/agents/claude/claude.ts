@@ -82,6 +82,7 @@ export const claude: Agent = {
   gate: 'enforced',
   countsTurns: true,
   resumes: true,
+  drawsAtWork: true,
   readHook,
   plan,
   drive: driveClaude,

@@ -71,6 +71,7 @@ export const codex: Agent = {
   gate: 'enforced',
   countsSession: true,
   resumes: true,
+  drawsAtWork: true,
   readHook,
   plan,
   drive: driveCodex,

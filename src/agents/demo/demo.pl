@@ -126,6 +126,10 @@ sub tour {
   read_file('~/.ssh/id_ed25519');
   report('agent.said', text => 'Both were refused. My work is done; it is on its own branch, ready for your review.');
 }
+# In a terminal it shows that it works, as other agents do: in the window's title, until it ends.
+my $ticker = $in_terminal ? fork : undef;
+if (defined $ticker && !$ticker) { syswrite STDOUT, "\e]2;at work\a" while !select undef, undef, undef, 0.5; exit }
+END { if ($ticker) { kill 'KILL', $ticker; syswrite STDOUT, "\e]2;demo\a" } }
 report('agent.started', session => $session, model => 'none');
 my @parts = grep { /\S/ } split m{\n| // }, $goal;
 shift @parts if @parts > 1 && $parts[0] !~ /^\s*(\w+):/;

@@ -17,6 +17,7 @@ export const demo: Agent = {
   scratch: [],
   gate: 'enforced',
   resumes: true,
+  drawsAtWork: true,
   readHook,
   plan: (input) => ({
     // In a terminal, standard input is not free for the goal.

@@ -83,6 +83,7 @@ export const gemini: Agent = {
   scratch: ['.gemini/'],
   gate: 'enforced',
   resumes: true,
+  drawsAtWork: true,
   readHook: readHookAs(HOOKS),
   plan,
   drive: (io) => driveLines(io, createGeminiReader),

@@ -106,6 +106,7 @@ export const opencode: Agent = {
   scratch: ['.opencode/'],
   gate: 'enforced',
   resumes: true,
+  drawsAtWork: true,
   readHook,
   plan,
   drive: (io) => driveLines(io, createOpencodeReader),

@@ -85,6 +85,7 @@ export const qwen: Agent = {
   scratch: ['.qwen/'],
   gate: 'enforced',
   resumes: true,
+  drawsAtWork: true,
   readHook: readToolHook((tool, input) => [actionOf(tool, input)]),
   plan,
   drive: (io) => driveLines(io, createQwenReader),

@@ -1,9 +1,14 @@
 // cli/terminal/guest-terminal.ts: connects the user's terminal to a program inside a running sandbox.
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isLive } from '../../agent-run/control.ts';
 import { AgsError } from '../../protocol/errors.ts';
+import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { openStream } from '../../lib/process/control.ts';
 import { createScreenFilter } from '../../lib/screen-filter.ts';
+import { visible } from '../../lib/sanitize.ts';
 import { createFrameReader, frame, windowFrame } from '../../lib/stream/frames.ts';
-import type { StoredTask } from '../../store/tasks.ts';
+import { readTask, type StoredTask } from '../../store/tasks.ts';
 import type { Context } from '../verb.ts';
 
 const LEAVE = 0x1d;
@@ -41,13 +46,15 @@ export async function openGuest(
       hint: 'In a script, follow the task instead: ags logs -f',
     });
   const window = { columns: stdout.columns, rows: stdout.rows, term: ctx.env['TERM'] };
-  const socket = await openStream(task.paths.root, { ...request, ...window }, 10_000);
+  const wish = { ...request, ...window };
+  const socket =
+    request['do'] === 'attach' ? await attach(ctx, task, wish) : await openStream(task.paths.root, wish, 10_000);
   if (socket === null)
     throw new AgsError('task.not-found', `${task.task.name} is not running.`, {
       hint: `Its state: ags show ${task.task.name}`,
     });
   ctx.stderr.write('ags: Ctrl-] detaches; the agent keeps running.\r\n');
-  const end: { code: number | null } = { code: null };
+  const end: { code: number | null; left: boolean } = { code: null, left: false };
   const draw = createScreenFilter();
   const read = createFrameReader((kind, payload) => {
     if (kind === 'd') stdout.write(draw(payload));
@@ -57,7 +64,9 @@ export async function openGuest(
   const type = (data: Buffer): void => {
     const leave = data.indexOf(LEAVE);
     if (leave !== 0) socket.write(frame('d', leave < 0 ? data : data.subarray(0, leave)));
-    if (leave >= 0) socket.destroy();
+    if (leave < 0) return;
+    end.left = true;
+    socket.destroy();
   };
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk: Buffer) => {
@@ -74,10 +83,49 @@ export async function openGuest(
   stdin.off('data', type).pause();
   stdin.setRawMode(false);
   stdout.write(AS_BEFORE);
-  ctx.stderr.write(
-    end.code === null
-      ? `ags: Detached; the agent keeps running.${request['do'] === 'attach' ? ` Reattach: ags attach ${task.task.name}` : ''}\n`
-      : `ags: It exited with ${end.code}.\n`,
-  );
+  const { name } = task.task;
+  if (end.code !== null) ctx.stderr.write(`ags: It exited with ${end.code}.\n`);
+  else if (!end.left) ctx.stderr.write(`ags: The connection was cut. Its state: ags show ${name}\n`);
+  else
+    ctx.stderr.write(
+      `ags: Detached; the agent keeps running.${request['do'] === 'attach' ? ` Reattach: ags attach ${name}` : ''}\n`,
+    );
   return end.code;
+}
+
+/** Waits until the agent's terminal is open; null: the task ended before, or does not run. */
+async function attach(ctx: Context, { task: { id, name, goal } }: StoredTask, wish: object): Promise<Socket | null> {
+  if (goal?.interactive !== true) throw hasNoTerminal(name);
+  for (let first = true; ; first = false) {
+    const now = await readTask(ctx.stateDir, id);
+    if (now === null) return null;
+    const { state, reason } = now.run;
+    if (!isLive(now)) {
+      if (first) return null;
+      throw new AgsError(
+        'task.not-found',
+        `${name} has ended: ${STATE_WORDS[state]}.${reason === undefined ? '' : ` ${visible(reason)}`}`,
+        {
+          hint: `See what happened: ags logs ${name}`,
+        },
+      );
+    }
+    if (first && (state === 'queued' || state === 'preparing'))
+      ctx.stderr.write(
+        `ags: ${name} is ${STATE_WORDS[state]}; its terminal opens when the agent starts. Ctrl-C leaves.\n`,
+      );
+    const socket = await openStream(now.paths.root, { ...wish, wait: true }, FOR_EVER_MS);
+    if (socket !== null) return socket;
+    // The runner is just starting or ending.
+    await sleep(100);
+  }
+}
+
+/** The longest time of a timer: the wait ends with the run or with Ctrl-C. */
+const FOR_EVER_MS = 2 ** 31 - 1;
+
+function hasNoTerminal(name: string): AgsError {
+  return new AgsError('usage.invalid', `${name} has no terminal: it was not started with --interactive.`, {
+    hint: `Follow its log: ags logs -f ${name}. Open a shell beside it: ags shell ${name}`,
+  });
 }

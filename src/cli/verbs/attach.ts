@@ -6,7 +6,8 @@ const verb: Verb = {
   summary: 'connect to the terminal of an agent (ags start -i)',
   usage: 'attach [task]',
   takes: 1,
-  about: 'Ctrl-] detaches; the agent keeps running.',
+  about:
+    'It waits until the agent has started. Ctrl-] detaches; the agent keeps running. If several terminals are connected, the one that typed last answers the questions that programs ask a terminal.',
   examples: ['ags attach', 'ags attach login'],
   options: {},
   async run(args, ctx) {

@@ -7,6 +7,7 @@ import { readDollars, readDuration, readWhole } from '../limit-values.ts';
 import { readGiven } from '../read-given.ts';
 import { count, cut, table } from '../terminal/format.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
+import type { StoredTask } from '../../store/tasks.ts';
 import type { Arguments, Context, Option, Verb } from '../verb.ts';
 
 const { review: _review, name: _name, ...SANDBOX } = RUN_OPTIONS;
@@ -29,7 +30,11 @@ const OPTIONS = {
   },
   'dry-run': { type: 'boolean', about: 'only print the tasks that would be started' },
   detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
-  interactive: { type: 'boolean', short: 'i', about: 'give the agent a terminal; connect to it with "ags attach"' },
+  interactive: {
+    type: 'boolean',
+    short: 'i',
+    about: 'give the agent a terminal, and connect to it, unless --detach is given; later: "ags attach"',
+  },
   base: {
     type: 'string',
     value: 'commit',
@@ -81,13 +86,15 @@ const verb: Verb = {
     const json = args.values['json'] === true;
     const [first] = made;
     if (first === undefined) return EXIT.done;
-    const staying = args.values['detach'] !== true && made.length === 1 && !first.task.goal?.interactive;
-    if (!staying) {
+    const interactive = first.task.goal?.interactive === true;
+    const staying = args.values['detach'] !== true && made.length === 1;
+    if (staying && interactive && !json && ctx.stdin.isTTY && ctx.stdout.isTTY) return attach(first, ctx);
+    if (!staying || interactive) {
       if (json) ctx.stdout.write(`${JSON.stringify({ tasks: made.map(({ task }) => task.name) })}\n`);
       else
         tell(
           made.map(({ task }) => task.name),
-          first.task.goal?.interactive === true,
+          interactive,
           ctx,
         );
       return EXIT.done;
@@ -199,6 +206,18 @@ function tell(names: readonly string[], interactive: boolean, ctx: Context): voi
         ? `ags: started. Follow it: ags logs -f ${first}\n`
         : `ags: ${names.length} tasks started. Watch them: ags list --watch\n`,
   );
+}
+
+async function attach(task: StoredTask, ctx: Context): Promise<number> {
+  const { openGuest } = await import('../terminal/guest-terminal.ts');
+  const { waitUntilOver } = await import('../../agent-run/control.ts');
+  ctx.stderr.write(`ags: ${task.task.name}\n`);
+  const code = await openGuest(ctx, task, { do: 'attach' });
+  if (code === null) return EXIT.done;
+  // Its work is brought onto the branch.
+  await waitUntilOver(ctx.host, task.task.id);
+  await next(task.task.id, ctx);
+  return code;
 }
 
 async function next(id: string, ctx: Context): Promise<void> {

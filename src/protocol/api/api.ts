@@ -75,10 +75,10 @@ export const ApiTask = z.object({
   kind: z.enum(['exec', 'shell', 'agent']),
   state: z.enum(SHOWN_STATES),
   reason: z.string().nullable(),
-  needs: z
-    .enum(NEEDS)
-    .nullable()
-    .meta({ description: 'What the task needs from you: an answer, a host to be allowed, or a review.' }),
+  needs: z.enum(NEEDS).nullable().meta({
+    description:
+      'What the task needs from you: an answer, a host to be allowed, input at the prompt of its terminal, or a review.',
+  }),
   live: z.boolean(),
   group: z.enum(['needs-you', 'look', 'running', 'queued', 'rest']).meta({
     description:

@@ -114,7 +114,7 @@ function verbHelp(name: VerbName, verb: Verb, paint: Paint): string {
   return [
     wrap(`ags ${name}: ${verb.summary}`),
     section('Usage', `  ags ${verb.usage}\n`, paint),
-    ...(verb.about === undefined ? [] : [wrap(verb.about.replaceAll('\n', ' '))]),
+    ...(verb.about === undefined ? [] : [paragraphs(verb.about)]),
     ...(verb.examples.length === 0
       ? []
       : [section('Examples', verb.examples.map((line) => `  ${line}\n`).join(''), paint)]),
@@ -124,6 +124,14 @@ function verbHelp(name: VerbName, verb: Verb, paint: Paint): string {
       paint,
     ),
   ].join('\n');
+}
+
+/** Indented lines stay as they are: they show a file. Other line breaks are those of the source. */
+function paragraphs(about: string): string {
+  return about
+    .split('\n\n')
+    .map((part) => (part.startsWith('  ') ? `${part}\n` : wrap(part.replaceAll('\n', ' '))))
+    .join('\n');
 }
 
 const OPTION_WIDTH = 26;

@@ -82,7 +82,7 @@ export const AGENT_OPTION = {
     type: 'string',
     multiple: true,
     short: 'a',
-    value: 'name',
+    value: 'agent',
     about:
       'sign this agent in for the command; none: no agent. Default: the command itself; in "ags shell" all of them',
   },

@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load.ts';
 import { userGit } from '../git/host-git.ts';
 import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { formatSize } from '../lib/units.ts';
+import { count, formatSize } from '../lib/units.ts';
 import { missing, note, ok, type Check, type Finding } from '../sandbox/checks/check.ts';
 import { KERNEL_CHECKS } from '../sandbox/checks/kernel.ts';
 import { readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
@@ -21,6 +21,7 @@ import { freeBreach } from '../sandbox/watch/governor-rules.ts';
 import { findProgram, installCommand } from '../sandbox/programs.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { planCleanup } from './cleanup.ts';
+import type { CleanupItem } from './leftovers.ts';
 import { trySandbox } from '../run/probe.ts';
 import { inspectMachine, type HostContext } from '../run/host-context.ts';
 
@@ -189,13 +190,19 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
   return isBelow(2) ? note(`Only ${has}.`, 'Free some space: ags cleanup') : ok(has);
 }
 
+const PLURAL: Partial<Record<CleanupItem['kind'], string>> = {
+  process: 'processes',
+  directory: 'directories',
+  apply: 'applies',
+};
+
 async function checkLeftovers({ context }: Facts): Promise<Finding> {
   const { items } = await planCleanup(context, { all: false, olderThanMs: 0 });
   // Single files are mostly caches.
   const left = items.filter(({ kind }) => kind !== 'file');
   if (left.length === 0) return ok('No leftovers of killed sandboxes');
-  const kinds = [...new Set(left.map(({ kind }) => kind))].map(
-    (kind) => `${left.filter((item) => item.kind === kind).length} ${kind}`,
+  const kinds = [...new Set(left.map(({ kind }) => kind))].map((kind) =>
+    count(left.filter((item) => item.kind === kind).length, kind, PLURAL[kind]),
   );
   return note(`Leftovers of killed or finished sandboxes: ${kinds.join(', ')}.`, 'Run: ags cleanup');
 }

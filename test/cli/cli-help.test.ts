@@ -198,6 +198,12 @@ test.each([
   expect(unknownVerb(word)).toMatchObject({ code: 'usage.invalid', message: `ags has no command "${word}".`, hint });
 });
 
+test('help keeps the lines of a file that it shows, and fills the others', async () => {
+  const text = await helpOn('gateway', plain);
+  expect(text).toContain('\n  gateway:\n    listen: ["127.0.0.1:3128", "unix:/run/ags/gateway.sock"]\n    admin: ');
+  expect(text).toContain('\n\nlistener: in a network that has only loopback,');
+});
+
 describe('completion', () => {
   const script = (shell: string): Promise<string> =>
     output((ctx) => completion.run({ values: {}, positionals: [shell] }, ctx));

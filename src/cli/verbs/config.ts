@@ -28,8 +28,8 @@ const verb: Verb = {
     'Layers, later ones win: built-in, your config.yaml, the project\'s ags.yaml, AGS_ALLOW, flags. "ags config path" prints the file names.',
   examples: ['ags config', 'ags config limits', 'ags config hide --all', 'ags config path'],
   options: {
-    all: { type: 'boolean', about: 'Also list every entry of the built-in lists' },
-    json: { type: 'boolean', about: 'Print JSON' },
+    all: { type: 'boolean', about: 'also list every entry of the built-in lists' },
+    json: { type: 'boolean', about: 'print JSON' },
   },
   async run({ values, positionals }, ctx) {
     const [key] = positionals;

@@ -13,8 +13,8 @@ const verb: Verb = {
   about: 'The file explains every key. All keys are commented out, so the new file changes nothing.',
   examples: ['ags init', 'ags init --print', 'ags init --force'],
   options: {
-    force: { type: 'boolean', about: 'Replace an existing ags.yaml' },
-    print: { type: 'boolean', about: 'Write to standard output instead of a file' },
+    force: { type: 'boolean', about: 'replace an existing ags.yaml' },
+    print: { type: 'boolean', about: 'write to standard output instead of a file' },
   },
   async run({ values }, ctx) {
     const { configTemplate } = await import('../../config/file/template.ts');

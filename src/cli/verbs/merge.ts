@@ -12,7 +12,7 @@ const verb: Verb = {
   usage: 'merge [task...] [--] [paths...]',
   takes: 'any',
   about:
-    'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo: ags undo\nSeveral tasks are shown together, asked about once and merged in order; a conflict of one leaves the others. After the first, a word is a task only if it is the full name of one; put -- before paths.',
+    'Adds one commit to the branch that the task started from, or to another branch (--into). If that branch is checked out, the changed files are written too; if one of them has uncommitted changes, nothing happens.\nFiles that can run code on this machine or in CI are left out unless you name them. To undo it: ags undo.\nSeveral tasks are shown together, asked about once and merged in order; a conflict of one leaves the others. After the first, a word is a task only if it is the full name of one; put -- before paths.',
   examples: [
     'ags merge fix-login-4kd2',
     'ags merge fix-login-4kd2 index-help',

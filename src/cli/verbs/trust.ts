@@ -18,9 +18,9 @@ const verb: Verb = {
     'A project may always restrict its sandboxes further. Settings that let them see or use more take effect only after you approve them, for exactly this content of the file. The same is true for hooks in .ags/hooks, which run on this machine: you approve the content of each.',
   examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
   options: {
-    yes: { type: 'boolean', short: 'y', about: 'Approve without asking' },
-    revoke: { type: 'boolean', about: 'Revoke the approval' },
-    json: { type: 'boolean', about: 'Print JSON; approves nothing without --yes' },
+    yes: { type: 'boolean', short: 'y', about: 'approve without asking' },
+    revoke: { type: 'boolean', about: 'revoke the approval' },
+    json: { type: 'boolean', about: 'print JSON; approves nothing without --yes' },
   },
   async run({ values }, ctx) {
     if (values['yes'] === true && values['revoke'] === true)

@@ -1,11 +1,10 @@
-// agent-run/allowance.ts: what an agent has left, in returns, steps and time, since the last message of the user. Turns to which a
+// agent-run/allowance.ts: what an agent has left, in returns and time, since the last message of the user. Turns to which a
 // post-stop hook sends it back use up the limits of the turn that the user asked for.
 import { formatDuration } from '../lib/units.ts';
 import type { ControlServer } from './control-server.ts';
 import { MAX_SENT_BACK } from './run-hooks.ts';
 
 export interface Allowance extends Disposable {
-  readonly steps: { count: number };
   /** The user sent a message: everything counts anew. */
   renew(): void;
   /** false: it was sent back as often as it may be. */
@@ -16,7 +15,6 @@ export interface Allowance extends Disposable {
 const MOST_SECONDS = 2 ** 31 / 1000;
 
 export function createAllowance(control: Pick<ControlServer, 'stop'>, wallSeconds: number | null): Allowance {
-  const steps = { count: 0 };
   let sentBack = 0;
   let startedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -30,10 +28,9 @@ export function createAllowance(control: Pick<ControlServer, 'stop'>, wallSecond
       failed: true,
     });
   return {
-    steps,
     renew() {
       disarm();
-      steps.count = sentBack = 0;
+      sentBack = 0;
       startedAt = performance.now();
     },
     sendBack() {

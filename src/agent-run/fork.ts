@@ -22,6 +22,7 @@ export function forkTask(
       maxSeconds: goal.maxSeconds,
       maxCostMicros: goal.maxCostMicros,
       maxTurns: goal.maxTurns,
+      maxTokens: goal.maxTokens,
       parallel: goal.parallel,
       flags: goal.flags,
       from,

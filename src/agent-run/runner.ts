@@ -8,13 +8,14 @@ import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { tryLock } from '../lib/process/lock.ts';
+import { createRunAccount } from './model-account.ts';
 import { oneLine } from '../git/commit-text.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
 import { authorOf, layersFor, planAgentRun, type PlannedAgent } from './plan-agent.ts';
-import { createAllowance, type Allowance } from './allowance.ts';
+import { createAllowance } from './allowance.ts';
 import { runTurn, type TurnEnd } from './turn.ts';
 import type { TurnSandboxInput } from './turn-sandbox.ts';
 import { versionNotice } from '../agent-setup/version.ts';
@@ -30,7 +31,7 @@ import type { ServiceListeners } from '../run/network/network-input.ts';
 import { askAtEnd } from './ask-at-end.ts';
 import { openRunHooks, type Refusal, type RunHooks } from './run-hooks.ts';
 import { createRunRecord, type RunRecord } from './run-record.ts';
-import { createAttention, createBudget, type Attention } from './watch-agent.ts';
+import { createAttention, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import { waitForOther } from './after.ts';
@@ -223,13 +224,24 @@ async function runTurns(
   const prompt = imported ? importedPrompt : forgot ? goalPrompt : (_goal: string, message: string) => message;
   let message: TakenMessage | null = first === null ? null : { ...first, text: prompt(goal, first.text) };
   await using hooks = await openHooks(runner, planned);
-  const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, ...beside };
+  const account = createRunAccount({
+    run,
+    stop: (text) => control.stop(true, { text, failed: true }),
+    goal: stored.task.goal ?? {},
+    agent: planned.agent,
+    metered: planned.signIn !== null,
+    prices: planned.plan.config.prices,
+    emit: (event) => void runner.events.append(event),
+  });
+  const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, account, ...beside };
   using allowance = createAllowance(control, planned.plan.config.limits.wallSeconds);
   for (;;) {
     let outcome: Outcome | null = null;
     if (message !== null) {
-      const end = await takeTurn(runner, input, allowance, message);
+      const end = await takeTurn(runner, input, message);
       await fetchWork(runner, planned);
+      const unheld = account.unheld();
+      if (unheld !== null) runner.events.append({ type: 'run.noticed', text: unheld });
       outcome = judge(end, control, planned);
       runner.events.append({
         type: 'turn.ended',
@@ -244,7 +256,10 @@ async function runTurns(
     const stopped = stoppedOutcome(control, outcome?.exitCode ?? null);
     if (stopped !== null) return stopped;
     const told = takeMessage(stored.paths);
-    if (told !== null) allowance.renew();
+    if (told !== null) {
+      allowance.renew();
+      account.renewTurns();
+    }
     if (refusal === null) {
       if (told === null) return { state: run.now.result == null ? 'no-changes' : 'ready', exitCode: 0 };
       message = told;
@@ -305,21 +320,18 @@ function sandboxInput({
 }
 
 async function takeTurn(
-  { stored, events, run, control, attention }: Runner,
+  { events, run, control, attention }: Runner,
   input: TurnSandboxInput,
-  allowance: Allowance,
   { text: prompt, drop }: TakenMessage,
 ): Promise<TurnEnd> {
-  const { planned } = input;
+  const { planned, account } = input;
   const turn = (run.now.turns ?? 0) + 1;
-  const maxTurns = stored.task.goal?.maxTurns ?? null;
-  const budget = createBudget(run, control, stored.task.goal ?? {}, planned.agent, allowance.steps);
+  account.begin();
   return await runTurn({
     ...input,
     prompt,
     session: run.now.session ?? null,
     newSession: randomUUID(),
-    maxTurns: maxTurns === null ? null : Math.max(1, maxTurns - allowance.steps.count),
     onUp(live) {
       if (run.now.state === 'preparing') run.move('running');
       events.append({
@@ -337,7 +349,7 @@ async function takeTurn(
     },
     onEvent(event) {
       if (event.type === 'agent.started' && event.session !== null) run.set({ session: event.session });
-      budget.count(event);
+      account.agent(event);
       attention.agent(event);
     },
     onPrompt: (waiting) => attention.prompt(waiting),

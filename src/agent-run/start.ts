@@ -3,6 +3,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { PRICES_AS_OF, priceOf, type ModelPrices } from '../agents/prices.ts';
+import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
 import { identityOf, NOBODY, ownIdentity } from '../lib/process/liveness.ts';
@@ -28,6 +30,7 @@ export interface StartGoal extends OrderedGoal {
   readonly maxSeconds?: number;
   readonly maxCostMicros?: number;
   readonly maxTurns?: number;
+  readonly maxTokens?: number;
 }
 
 export interface StartRequest {
@@ -41,6 +44,7 @@ export interface StartRequest {
   readonly maxSeconds: number | null;
   readonly maxCostMicros: number | null;
   readonly maxTurns: number | null;
+  readonly maxTokens: number | null;
   readonly parallel: number | null;
   readonly flags: ConfigFlags;
   /** Start from the result of this task instead of `base`. */
@@ -86,6 +90,7 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
     maxSeconds: one.maxSeconds ?? request.maxSeconds ?? defaults.seconds,
     maxCostMicros: one.maxCostMicros ?? request.maxCostMicros ?? defaults.costMicros,
     maxTurns: one.maxTurns ?? request.maxTurns ?? defaults.turns,
+    maxTokens: one.maxTokens ?? request.maxTokens ?? defaults.tokens,
     parallel: request.parallel ?? defaults.parallel ?? usualParallel(availableParallelism()),
     flags: { ...request.flags },
   });
@@ -94,7 +99,14 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
   const taken = new Set([...taskIds(context.stateDir), ...branchNames(repository)]);
   const ordered = await inOrder(context, project, request, { taken, attempts: agents.length });
   // Plan each agent once: an error now is better than a run that fails later.
-  for (const agent of new Set([...agents, ...own])) await planAgentRun(context, project, goalOf({ text: '' }, agent));
+  for (const agent of new Set([...agents, ...own])) {
+    const { model } = await planAgentRun(context, project, goalOf({ text: '' }, agent));
+    for (const one of request.goals) {
+      const goal = goalOf(one, one.agent ?? agent);
+      const wanted = goal.model ?? model;
+      if (goal.maxCostMicros !== null && wanted !== null) requirePrice(wanted, plan.config.prices);
+    }
+  }
   const made: StoredTask[] = [];
   const ids = new Map<string, string>();
   for (const goal of ordered) {
@@ -142,6 +154,18 @@ async function inOrder(
       });
   }
   return ordered;
+}
+
+/** A name without a number, such as "opus", stands for a model that only its answers name. */
+function requirePrice(model: string, prices: ModelPrices): void {
+  if (!/\d/.test(model) || priceOf(model, prices) !== null) return;
+  throw new AgsError(
+    'usage.invalid',
+    `No price of ${visible(model)} is known, so a cost limit cannot hold (ags has list prices of ${PRICES_AS_OF}).`,
+    {
+      hint: `Set its price in your own configuration, in dollars for a million tokens of input/output:\n  prices: {"${visible(model)}": 1.50/6}\nOr limit its tokens instead: --max-tokens 2m`,
+    },
+  );
 }
 
 /** The names of existing branches below ags/. */

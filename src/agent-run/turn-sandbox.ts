@@ -11,6 +11,7 @@ import { INSIDE_HOST, insideHostArgv, insideHostScript } from '../sandbox/io/ins
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { describeAgentRun } from '../workspace/agent-workspace.ts';
+import type { RunAccount } from './model-account.ts';
 import { authorOf, type PlannedAgent } from './plan-agent.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { withListeners, type RunHooks } from './run-hooks.ts';
@@ -29,6 +30,7 @@ export interface TurnSandboxInput {
   readonly services: ServiceListeners | null;
   readonly docker: NestedDocker | null;
   readonly events: EventLog;
+  readonly account: RunAccount;
   /** Connections to these hosts wait for the user's answer. */
   onNetworkAsks(hosts: readonly string[]): void;
   notice(text: string): void;
@@ -98,6 +100,11 @@ export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUs
     config: plan.config,
     grants: plan.network.grants,
     secrets: plan.network.secrets,
+    account: {
+      ...input.account,
+      answered: (usage) => noting(() => input.account.answered(usage)),
+      failed: (status, seconds) => noting(() => input.account.failed(status, seconds)),
+    },
     notice: (text) => noting(() => input.notice(text)),
     services: input.services,
     docker: input.docker,

@@ -20,8 +20,6 @@ export interface TurnInput extends TurnSandboxInput {
   /** The conversation to resume; null: start a new one. */
   readonly session: string | null;
   readonly newSession: string;
-  /** How many steps it may take; null: no limit. */
-  readonly maxTurns: number | null;
   /** The sandbox runs. The value is valid until the turn ends. */
   onUp(turn: LiveTurn): void;
   onEvent(event: AgentEvent): void;
@@ -94,7 +92,6 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
 
 function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
   const { planned, stored } = input;
-  const { goal } = stored.task;
   return planned.agent.plan({
     program: planned.program.argv,
     mode: interactive ? 'interactive' : 'headless',
@@ -105,8 +102,6 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
     session: planned.agent.resumes ? input.session : null,
     newSession: input.newSession,
     model: planned.model,
-    maxTurns: input.maxTurns,
-    maxCostMicros: goal?.maxCostMicros ?? null,
     signIn: planned.signIn?.signIn ?? null,
     endpoint: endpointOf(planned.signIn),
     ownEndpoint: planned.signIn?.secret.own !== undefined,
@@ -147,7 +142,8 @@ function openAgentStream(
         if (finished !== null) return;
         finished = event;
       }
-      record(event);
+      // What the gateway has counted needs no word of the agent.
+      if (event.type !== 'agent.used' || !input.account.metered) record(event);
       hooks.observe(event);
       input.onEvent(event);
     },

@@ -1,49 +1,7 @@
-// agent-run/watch-agent.ts: watches an agent's events for two things: whether a budget is used up, and whether it needs the user.
-import type { Agent } from '../agents/agent.ts';
+// agent-run/watch-agent.ts: watches whether a run needs the user.
 import type { AgentEvent } from '../protocol/agent-event.ts';
-import { NEEDS, type Goal } from '../protocol/task.ts';
-import { count } from '../lib/units.ts';
-import type { ControlServer } from './control-server.ts';
+import { NEEDS } from '../protocol/task.ts';
 import type { RunRecord } from './run-record.ts';
-
-/** Counts cost over all turns, and steps since the last message of the user. */
-export function createBudget(
-  run: RunRecord,
-  control: ControlServer,
-  { maxCostMicros, maxTurns }: Partial<Goal>,
-  agent: Agent,
-  steps: { count: number },
-): { count(event: AgentEvent): void } {
-  const nothing = { inputTokens: 0, outputTokens: 0, costMicros: null };
-  const before = agent.countsSession === true ? nothing : (run.now.used ?? nothing);
-  return {
-    count(event) {
-      const tooMany = event.type === 'tool.started' && maxTurns != null && ++steps.count > maxTurns;
-      if (tooMany && agent.countsTurns !== true)
-        control.stop(true, {
-          text: `Stopped: limit of ${count(maxTurns, 'step')} reached (--max-turns).`,
-          failed: true,
-        });
-      if (event.type !== 'agent.used') return;
-      const cost =
-        event.costMicros === undefined && before.costMicros === null
-          ? null
-          : (before.costMicros ?? 0) + (event.costMicros ?? 0);
-      run.set({
-        used: {
-          inputTokens: before.inputTokens + event.inputTokens,
-          outputTokens: before.outputTokens + event.outputTokens,
-          costMicros: cost,
-        },
-      });
-      if (maxCostMicros != null && cost !== null && cost > maxCostMicros)
-        control.stop(true, {
-          text: `Stopped: cost limit of $${(maxCostMicros / 1e6).toFixed(2)} reached (--max-cost).`,
-          failed: true,
-        });
-    },
-  };
-}
 
 /** Keeps a run in the state "needs-you" while it waits for the user, and no longer. Needs are kept by kind: none clears another. */
 export interface Attention {

@@ -201,8 +201,6 @@ function prepared(
     session: null,
     newSession: '',
     model: plan.config.agents[agent.name]?.model ?? null,
-    maxTurns: null,
-    maxCostMicros: null,
     signIn: by?.signIn ?? null,
     endpoint: endpointOf(by),
     ownEndpoint: by?.secret.own !== undefined,

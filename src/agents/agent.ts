@@ -21,8 +21,6 @@ export interface Agent {
   readonly scratch: readonly string[];
   /** Whether a hook can stop an action, or only observes it. */
   readonly gate: 'enforced' | 'observed';
-  /** It enforces maxTurns itself; for others ags counts tool calls. */
-  readonly countsTurns?: true;
   /** It reports usage of the whole session, not of the turn. */
   readonly countsSession?: true;
   /** Whether an ended session can be resumed. */
@@ -122,8 +120,6 @@ export interface AgentInput {
   /** A UUID for a new session. */
   readonly newSession: string;
   readonly model: string | null;
-  readonly maxTurns: number | null;
-  readonly maxCostMicros: number | null;
   /** Its sign-in; null: none. The variables are already set in the sandbox: `env` holds a placeholder, `endpoint` a URL. */
   readonly signIn: SignIn | null;
   /** Base URL of the endpoint of `signIn`, if it has one. */

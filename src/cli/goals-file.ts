@@ -2,7 +2,7 @@
 // Settings of one goal stand in brackets at the end of a line: "- Fix the login (name: login, after: setup, max-cost: 2)".
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
-import { readDollars, readDuration, readWhole } from './limit-values.ts';
+import { readDollars, readDuration, readTokens, readWhole } from './limit-values.ts';
 
 export interface FileGoal {
   /** Of the goal's first line, counted from 1. */
@@ -14,6 +14,7 @@ export interface FileGoal {
   readonly maxSeconds?: number;
   readonly maxCostMicros?: number;
   readonly maxTurns?: number;
+  readonly maxTokens?: number;
   /** The name of the task that must have ended well before this one starts. */
   readonly after?: string;
 }
@@ -90,6 +91,7 @@ const KEYS: Readonly<Record<string, (value: string, label: string) => Partial<Fi
   'max-time': (value, label) => ({ maxSeconds: readDuration(value, label) }),
   'max-cost': (value, label) => ({ maxCostMicros: readDollars(value, label) }),
   'max-turns': (value, label) => ({ maxTurns: readWhole(value, label, 1, 100_000) }),
+  'max-tokens': (value, label) => ({ maxTokens: readTokens(value, label) }),
   after: (value, label) => ({ after: checkedName(value, label) }),
 };
 

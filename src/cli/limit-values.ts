@@ -22,3 +22,11 @@ export function readWhole(value: string, label: string, least: number, most: num
   if (number >= least && number <= most) return number;
   throw new AgsError('usage.invalid', `${label} is a number from ${least} to ${most}, not "${visible(value)}".`);
 }
+
+/** "500000", "500k" or "2m". */
+export function readTokens(value: string, label: string): number {
+  const [, digits = '', unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)([km]?)$/i.exec(value) ?? [];
+  const number = Math.round(Number(digits) * ({ k: 1e3, m: 1e6 }[unit.toLowerCase()] ?? 1));
+  if (digits !== '' && number >= 1 && number <= 1e12) return number;
+  throw new AgsError('usage.invalid', `${label} is a number of tokens such as 500000 or 2m, not "${visible(value)}".`);
+}

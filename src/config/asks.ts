@@ -68,6 +68,13 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   }
   if ((asked.tasks.parallel ?? 0) > (base.tasks.parallel ?? 2))
     ask('tasks.parallel', `tasks.parallel: let ${asked.tasks.parallel} agents run at once`);
+  for (const model of Object.keys(project.values.prices ?? {}))
+    ask(`prices.${model}`, `prices: count ${model} at ${project.values.prices?.[model]}`);
+  for (const [name, mine, theirs] of [
+    ['tasks.cost', base.tasks.costMicros, asked.tasks.costMicros],
+    ['tasks.tokens', base.tasks.tokens, asked.tasks.tokens],
+  ] as const)
+    if (mine !== null && (theirs ?? 0) > mine) ask(name, `${name}: let a task use more than your own limit`);
   asks.push(
     ...networkAsks(project, base, asked).map(onOneLine),
     ...secretAsks(base, asked).map(onOneLine),

@@ -30,6 +30,14 @@ export interface TaskDefaults {
   readonly seconds: number | null;
   readonly costMicros: number | null;
   readonly turns: number | null;
+  readonly tokens: number | null;
+}
+
+export interface PriceConfig {
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number | undefined;
+  readonly cacheWrite?: number | undefined;
 }
 
 /** For one agent. */
@@ -81,6 +89,8 @@ export interface EffectiveConfig {
   readonly tasks: TaskDefaults;
   /** By the name of the agent; `command`: command lines. */
   readonly agents: Readonly<Record<string, AgentSettings>>;
+  /** The user's own prices of models, in dollars for a million tokens. */
+  readonly prices: Readonly<Record<string, PriceConfig>>;
   /** Patterns of further paths that a review treats as running on this machine. */
   readonly risky: readonly string[];
   /**

@@ -16,7 +16,7 @@ import {
   BACKEND,
   WORKSPACE,
 } from './defaults.ts';
-import type { EffectiveConfig, ExtraMount, ImageChoice, SetupConfig } from './effective.ts';
+import type { EffectiveConfig, ExtraMount, ImageChoice, PriceConfig, SetupConfig } from './effective.ts';
 import { collect, originOf, quote, wrongValue, type Item, type Layer } from './file/layer.ts';
 import { mergeAgents } from './agents.ts';
 import { mergeChecks } from './checks.ts';
@@ -95,6 +95,7 @@ export function mergeLayers(
     hooks: mergeHooks(layers, context.home, last, origins),
     tasks: mergeTasks(last),
     agents: mergeAgents(layers, context.home, origins),
+    prices: mergePrices(layers, origins),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),
     origins,
     files,
@@ -204,6 +205,18 @@ function mergeEnvSet(layers: readonly Layer[], origins: Record<string, string>):
     }
   }
   return Object.fromEntries(set);
+}
+
+function mergePrices(layers: readonly Layer[], origins: Record<string, string>): Record<string, PriceConfig> {
+  const prices = new Map<string, PriceConfig>();
+  for (const layer of layers) {
+    for (const [model, text] of Object.entries(layer.values.prices ?? {})) {
+      const [input = 0, output = 0, cached] = text.split('/').map(Number);
+      prices.set(model, { input, output, cached });
+      origins[`prices.${model}`] = originOf(layer, `prices.${model}`);
+    }
+  }
+  return Object.fromEntries(prices);
 }
 
 function mergeLimits(layers: readonly Layer[], context: MergeContext, origins: Record<string, string>): Limits {

@@ -14,6 +14,7 @@ export function mergeTasks(last: Last): TaskDefaults {
     parallel: last<number | null>('tasks.parallel', null, (v) => v.tasks?.parallel),
     seconds: time === null ? null : (parseDuration(time) ?? null),
     costMicros: cost === null ? null : Math.round(cost * 1e6),
+    tokens: last<number | null>('tasks.tokens', null, (v) => v.tasks?.tokens),
     turns: last<number | null>('tasks.turns', null, (v) => v.tasks?.turns),
   };
 }

@@ -7,6 +7,7 @@ import { httpAnswer, policySentence, sayAndClose, type Remedy } from './front/an
 import type { Authority } from './intercept/certificate.ts';
 import type { Carry } from './front/front.ts';
 import type { InterceptInput, LiveSecret } from './intercept/intercept.ts';
+import type { ModelMeter } from './meter/model-meter.ts';
 import { GONE, type Opened, type Authorize, type Permission } from './authorize.ts';
 import { relayTunnel, readHello } from './tunnel.ts';
 import type { Connection } from './connection.ts';
@@ -22,6 +23,7 @@ export interface CarryInput {
   readonly settled: (connection: Connection) => void;
   readonly isToken: Carry['isToken'];
   readonly remedy: Remedy;
+  readonly meter: ModelMeter | null;
 }
 
 const PATH_SHOWN = 200;
@@ -106,6 +108,7 @@ export function createCarry(input: CarryInput): Carry & {
               : { kind: 'refused', status: opened.status, reason: opened.sentence };
           },
           decide,
+          meter: input.meter,
           secrets: how.secrets,
           basePath: how.base ?? '',
           anyPath: !granted.verdict.inspect,

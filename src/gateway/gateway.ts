@@ -10,6 +10,7 @@ import {
   type NetworkRule,
   type TcpGrant,
 } from '../protocol/network.ts';
+import type { ModelAccount } from '../protocol/model-usage.ts';
 import { createGuard } from './dial/address.ts';
 import { ASK_AGS, httpAnswer, sayAndClose, type Remedy } from './front/answers.ts';
 import { createAsks, type Ask } from './asks.ts';
@@ -18,6 +19,7 @@ import { createDialer, type DialUpstream } from './dial/dial.ts';
 import { serveEndpoint, serveTls, serveWeb } from './front/name-listeners.ts';
 import { serveProxy } from './front/front.ts';
 import { createBudget, type Refusal } from './limits.ts';
+import { createModelMeter } from './meter/model-meter.ts';
 import { createNames, type Names } from './front/names.ts';
 import { createAuthorize, GONE } from './authorize.ts';
 import { openOrigin } from './front/own-buffer.ts';
@@ -54,6 +56,8 @@ export interface GatewayInput {
   readonly onAsk: (ask: Ask) => void;
   readonly who: ((peerPort: number) => Promise<string | undefined>) | null;
   readonly isToken: ((given: string) => boolean) | null;
+  /** Told of requests to models. */
+  readonly account?: ModelAccount | undefined;
   readonly now: () => number;
   /** How the user can allow a host; the default is `ags allow`. */
   readonly remedy?: Remedy;
@@ -114,6 +118,7 @@ export function createGateway(input: GatewayInput): Gateway {
     settled: connections.settled,
     isToken: input.isToken,
     remedy,
+    meter: input.account === undefined ? null : createModelMeter(input.account),
   });
 
   /** While the user can be asked about unknown hosts, their names must resolve. */

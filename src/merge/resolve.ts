@@ -67,6 +67,7 @@ export async function resolveTask(
       maxSeconds: goal.maxSeconds,
       maxCostMicros: goal.maxCostMicros,
       maxTurns: goal.maxTurns,
+      maxTokens: goal.maxTokens,
       parallel: goal.parallel,
       flags: goal.flags,
       on: { base: both, baseRef: ref, origin: tip },

@@ -64,6 +64,21 @@ export type NetworkEvent =
   | { readonly type: 'network.asked'; readonly host: string; readonly port: number; readonly program?: string }
   | { readonly type: 'network.limit-reached'; readonly limit: string; readonly reason: string };
 
+/** What the gateway sees of requests to models. */
+export type ModelEvent =
+  | {
+      readonly type: 'model.answered';
+      readonly model: string;
+      readonly inputTokens: number;
+      readonly outputTokens: number;
+      /** null: no price of this model is known. */
+      readonly costMicros: number | null;
+      /** The answer did not say, so its size decides. */
+      readonly estimated?: boolean;
+    }
+  /** It answered 429 or 5xx, or not at all (null). Repeated failures are told less and less often. */
+  | { readonly type: 'model.failed'; readonly status: number | null; readonly why: string };
+
 export type ServiceEvent =
   | { readonly type: 'service.seeding'; readonly service: string; readonly kind: string }
   | { readonly type: 'service.healthy'; readonly service: string; readonly kind: string }
@@ -96,6 +111,7 @@ export type TaskEvent =
   | AgentEvent
   | RunEvent
   | NetworkEvent
+  | ModelEvent
   | ServiceEvent
   | HookDecided
   | MergeEvent

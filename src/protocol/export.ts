@@ -128,6 +128,7 @@ export const ExportManifest = z.strictObject({
     maxSeconds: Bound,
     maxCostMicros: Bound,
     maxTurns: Bound,
+    maxTokens: Bound.optional(),
   }),
   run: z.strictObject({
     state: z.enum(RUN_STATES),

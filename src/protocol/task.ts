@@ -21,6 +21,7 @@ export const Goal = z.object({
   maxSeconds: z.number().nullable(),
   maxCostMicros: z.number().nullable(),
   maxTurns: z.number().nullable(),
+  maxTokens: z.number().nullable().default(null),
   parallel: z.number().default(4).meta({ description: 'How many agents may run at once.' }),
   flags: z.record(z.string(), z.unknown()).meta({ description: 'Flags of the command line, as ConfigFlags.' }),
 });
@@ -54,7 +55,7 @@ export const TaskFile = z.object({
 export type TaskFile = z.infer<typeof TaskFile>;
 
 /** The first that is open is shown. */
-export const NEEDS = ['answer', 'host', 'prompt', 'look'] as const;
+export const NEEDS = ['answer', 'host', 'model', 'prompt', 'look'] as const;
 
 export const RunFile = z.object({
   version: z.literal(1),
@@ -62,7 +63,7 @@ export const RunFile = z.object({
   reason: z.string().optional(),
   needs: z.enum(NEEDS).optional().meta({
     description:
-      'What the task needs from the user: an answer, a host to be allowed, input at the prompt of its terminal, or a review.',
+      'What the task needs from the user: an answer, a host to be allowed, a model that answers again, input at the prompt of its terminal, or a review.',
   }),
   startedAtMs: z.number(),
   endedAtMs: z.number().optional(),
@@ -137,6 +138,15 @@ export const RunFile = z.object({
     description:
       'Milliseconds that its agent worked, that it was queued, and that it waited for the user, up to `sinceMs`. Absent until its first change of state.',
   }),
-  used: z.object({ inputTokens: z.number(), outputTokens: z.number(), costMicros: z.number().nullable() }).optional(),
+  used: z
+    .object({
+      inputTokens: z.number(),
+      outputTokens: z.number(),
+      costMicros: z.number().nullable(),
+      by: z.enum(['gateway', 'agent']).optional().meta({
+        description: "Who counted: the gateway, from the model's answers, or the agent itself.",
+      }),
+    })
+    .optional(),
 });
 export type RunFile = z.infer<typeof RunFile>;

@@ -14,6 +14,8 @@ export function doingWords(event: EventLine): string | null {
       return short(`Waits: ${text(event.why)}`);
     case 'agent.waited':
       return short(`Waits for its model: ${text(event.why)}`);
+    case 'model.failed':
+      return short(text(event.why));
     case 'agent.asked':
       return short(`Asks: ${text(event.question)}`);
     case 'network.asked':
@@ -31,6 +33,7 @@ export function doingWords(event: EventLine): string | null {
     case 'agent.started':
     case 'agent.thought':
     case 'agent.used':
+    case 'model.answered':
     case 'agent.finished':
     case 'agent.printed':
     case 'tool.finished':

@@ -83,6 +83,7 @@ function importedText({ at, file, name, format, merges }: NonNullable<StoredTask
 }
 
 export function usedText(used: NonNullable<StoredTask['run']['used']>): string {
-  const tokens = `${used.inputTokens} tokens in, ${used.outputTokens} out`;
+  const by = used.by === 'gateway' ? ', counted by the gateway' : used.by === 'agent' ? ', as the agent reports' : '';
+  const tokens = `${used.inputTokens} tokens in, ${used.outputTokens} out${by}`;
   return used.costMicros === null ? tokens : `$${(used.costMicros / 1e6).toFixed(2)}, ${tokens}`;
 }

@@ -250,6 +250,7 @@ function describeExport(
       maxSeconds: goal.maxSeconds,
       maxCostMicros: goal.maxCostMicros,
       maxTurns: goal.maxTurns,
+      ...(goal.maxTokens === null ? {} : { maxTokens: goal.maxTokens }),
     },
     run: {
       state: run.state,
@@ -260,7 +261,7 @@ function describeExport(
       label: run.label.slice(0, 500),
       number: run.number ?? 1,
       ...(run.turns === undefined ? {} : { turns: run.turns }),
-      ...(run.used === undefined ? {} : { used: run.used }),
+      ...(run.used === undefined ? {} : { used: figuresOf(run.used) }),
     },
     work: {
       objectFormat: run.objectFormat,
@@ -285,4 +286,13 @@ function leftOut({ envSet, mounts, workspace }: ConfigFlags): string[] {
     ...(mounts ?? []).map((path) => `--mount ${path}`),
     ...(workspace === undefined ? [] : [`--workspace ${workspace}`]),
   ];
+}
+
+/** Who counted is of no use elsewhere. */
+function figuresOf({ inputTokens, outputTokens, costMicros }: NonNullable<StoredTask['run']['used']>): {
+  inputTokens: number;
+  outputTokens: number;
+  costMicros: number | null;
+} {
+  return { inputTokens, outputTokens, costMicros };
 }

@@ -93,6 +93,7 @@ function goalOf({ file: { manifest }, place, flags, wishes }: Given, here: Rewri
     maxSeconds: least(task.maxSeconds, tasks.seconds),
     maxCostMicros: least(task.maxCostMicros, tasks.costMicros),
     maxTurns: least(task.maxTurns, tasks.turns),
+    maxTokens: least(task.maxTokens ?? null, tasks.tokens),
     parallel: tasks.parallel ?? usualParallel(availableParallelism()),
     flags: { ...flags },
   };

@@ -184,7 +184,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await machine.ags(['start', 'eager', eager, '-a', 'demo', '--max-turns', '2'])).code).toBe(8);
     expect(machine.run('eager')).toMatchObject({
       state: 'failed',
-      reason: 'Stopped: limit of 2 steps reached (--max-turns).',
+      reason: 'Stopped: limit of 2 model turns reached (--max-turns).',
     });
     expect(await machine.runDemo('slow', 'write: a.txt x // wait: 600', ['--max-time', '10s'])).toMatchObject({
       state: 'failed',

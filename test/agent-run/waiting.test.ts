@@ -55,7 +55,7 @@ test('the log names each kind of reason to wait once, and the run always the pre
   const base = '0'.repeat(40);
   const made = ['first', 'second', 'third', 'last'].map((id, i) => {
     const goal = { text: id, agent: 'demo', interactive: false, base, baseRef: null, flags: {}, parallel: 1 };
-    const limits = { maxSeconds: null, maxCostMicros: null, maxTurns: null };
+    const limits = { maxSeconds: null, maxCostMicros: null, maxTurns: null, maxTokens: null };
     const one = { id, name: id, kind: 'agent' as const, goal: { ...goal, ...limits }, project: dir, git: true };
     const task = { version: 1 as const, ...one, command: ['demo'], createdAt: new Date(0).toISOString() };
     return createTask(

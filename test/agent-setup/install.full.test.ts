@@ -34,6 +34,7 @@ function pretendTask(place: Place, agent: string): TaskPaths {
     maxSeconds: null,
     maxCostMicros: null,
     maxTurns: null,
+    maxTokens: null,
     parallel: 4,
     flags: {},
   };

@@ -10,9 +10,7 @@ import { expectToWithstand } from './mangle.ts';
 
 describe('the plan of Claude Code', () => {
   test('of a headless turn has all settings on the command line, and no file', () => {
-    const plan = claude.plan(
-      inputFor(claude, { model: 'opus', maxTurns: 5, maxCostMicros: 1_500_000, hooks: LISTENER }),
-    );
+    const plan = claude.plan(inputFor(claude, { model: 'opus', hooks: LISTENER }));
     expect(plan).toEqual({
       argv: [
         '/opt/agent',
@@ -31,10 +29,6 @@ describe('the plan of Claude Code', () => {
         '0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f',
         '--model',
         'opus',
-        '--max-turns',
-        '5',
-        '--max-budget-usd',
-        '1.5',
       ],
       env: {
         ANTHROPIC_API_KEY: 'ags-puts-it-in',

@@ -131,12 +131,6 @@ describe('a turn', () => {
     expect(finishOf(result)).toMatchObject({ ok: true });
   });
 
-  test('stops at its limits on turns and cost', async () => {
-    model.setScenario([{ call: bash('true') }, { call: bash('true') }, { call: bash('true') }]);
-    expect(finishOf(await stage.turn({ maxTurns: 1 }))).toMatchObject({ ok: false, cause: 'turns' });
-    expect(finishOf(await stage.turn({ maxCostMicros: 1 }))).toMatchObject({ ok: false, cause: 'budget' });
-  });
-
   test('accepts a message while it works, and one during its last answer', async () => {
     model.setScenario([{ call: bash('true') }, { say: 'One.' }, { say: 'Two.' }, { say: 'Three.' }]);
     let driver: AgentDriver | undefined;

@@ -11,7 +11,7 @@ import { programOf } from './programs.ts';
 
 describe('the plan of Gemini CLI', () => {
   test('of a headless turn with hooks', () => {
-    const plan = gemini.plan(inputFor(gemini, { hooks: LISTENER, maxTurns: 5 }));
+    const plan = gemini.plan(inputFor(gemini, { hooks: LISTENER }));
     expect({
       ...plan,
       homeFiles: plan.homeFiles.map(({ path, content }) => [path, content === '' ? '' : JSON.parse(content)]),
@@ -89,9 +89,6 @@ describe('the plan of Gemini CLI', () => {
                 "disabled": [],
                 "enabled": true,
                 "notifications": false,
-              },
-              "model": {
-                "maxSessionTurns": 5,
               },
               "privacy": {
                 "usageStatisticsEnabled": false,

@@ -14,8 +14,6 @@ export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInp
     session: null,
     newSession: '0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f',
     model: null,
-    maxTurns: null,
-    maxCostMicros: null,
     signIn: agent.signIns[0] ?? null,
     endpoint: 'http://127.0.0.1:3129/agent-it',
     ownEndpoint: false,

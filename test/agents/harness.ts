@@ -19,8 +19,6 @@ export interface TurnOptions {
   readonly key?: string;
   readonly session?: string | null;
   readonly model?: string;
-  readonly maxTurns?: number;
-  readonly maxCostMicros?: number;
   /** `gone`: the hook program does not exist. `mute`: it gets no answer. Undefined: no hooks. */
   readonly hooks?: 'asked' | 'gone' | 'mute';
   /** A kind means the first sign-in of that kind. */
@@ -145,8 +143,6 @@ export async function createStage(
       session: options.session ?? null,
       newSession: randomUUID(),
       model: options.model ?? null,
-      maxTurns: options.maxTurns ?? null,
-      maxCostMicros: options.maxCostMicros ?? null,
       signIn,
       endpoint: endpointUrl,
       ownEndpoint: signIn?.secret.own !== undefined,

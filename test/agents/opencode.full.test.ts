@@ -18,7 +18,7 @@ const signInAt = (host: string): SignIn => {
 
 describe('the plan of opencode', () => {
   test('of a headless turn with hooks', () => {
-    const { argv, env, files, homeFiles } = opencode.plan(inputFor(opencode, { hooks: LISTENER, maxTurns: 5 }));
+    const { argv, env, files, homeFiles } = opencode.plan(inputFor(opencode, { hooks: LISTENER }));
     const { OPENCODE_CONFIG_CONTENT: config = '', ...others } = env;
     expect({
       argv,
@@ -42,11 +42,6 @@ describe('the plan of opencode', () => {
           "anthropic/claude-sonnet-5",
         ],
         "config": {
-          "agent": {
-            "build": {
-              "steps": 5,
-            },
-          },
           "autoupdate": false,
           "enabled_providers": [
             "anthropic",

@@ -12,7 +12,7 @@ import { programOf } from './programs.ts';
 
 describe('the plan of Qwen Code', () => {
   test('of a headless turn with hooks', () => {
-    const plan = qwen.plan(inputFor(qwen, { hooks: LISTENER, maxTurns: 5 }));
+    const plan = qwen.plan(inputFor(qwen, { hooks: LISTENER }));
     expect({ ...plan, files: plan.files.map(({ to, content }) => [to, JSON.parse(content)]) }).toMatchInlineSnapshot(`
       {
         "argv": [
@@ -23,8 +23,6 @@ describe('the plan of Qwen Code', () => {
           "openai",
           "--output-format",
           "stream-json",
-          "--max-session-turns",
-          "5",
           "--session-id",
           "0f8f4b3e-7a55-4c1e-9a3c-3f1b1c2d4e5f",
         ],

@@ -126,7 +126,7 @@ describe('trust', () => {
 
   test('every key that widens rights needs approval, and no other key does', async () => {
     at.user(
-      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\n',
+      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\ntasks: { cost: 2, tokens: 1000 }\n',
     );
     const values: Record<string, unknown> = {
       user: 1234,
@@ -198,8 +198,10 @@ describe('trust', () => {
       'tasks.parallel': 3,
       'tasks.time': '2h',
       'tasks.cost': 5,
+      'tasks.tokens': 5000,
       'tasks.turns': 10,
       agents: { claude: { model: 'opus' } },
+      prices: { 'gpt-5.5': '1/2' },
       services: { db: { run: 'server', ports: [80], seed: ['a.sh'], env: { A: 'b' }, memory: '1g' } },
       'checks.run': ['npm test'],
       'checks.timeout': '1h',

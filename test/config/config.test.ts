@@ -34,6 +34,7 @@ describe('layers', () => {
       pathEnv: PATH_ENV,
       envSet: {},
       hide: HIDE,
+      prices: {},
       reveal: [],
       limits: {
         processes: 2048,
@@ -63,8 +64,8 @@ describe('layers', () => {
       hooks: { use: [], commands: [], timeoutSeconds: 10 },
       setup: { run: [], inputs: null, timeoutSeconds: 1800 },
       services: [],
-      tasks: { agent: null, model: null, parallel: null, seconds: null, costMicros: null, turns: null },
       agents: {},
+      tasks: { agent: null, model: null, parallel: null, seconds: null, costMicros: null, turns: null, tokens: null },
       checks: { run: [], timeoutSeconds: 1800 },
       mergeCheck: false,
       risky: [],
@@ -180,7 +181,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, backend, image, dockerfile, runtime, docker, compose, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, agents, services, checks, merge, review';
+    'user, backend, image, dockerfile, runtime, docker, compose, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, agents, prices, services, checks, merge, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known keys: ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -31,7 +31,7 @@ export interface Stage extends AsyncDisposable {
 }
 
 export type StageOptions = Partial<
-  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'count' | 'headMs' | 'idleMs' | 'dial' | 'host'>
+  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'meter' | 'count' | 'headMs' | 'idleMs' | 'dial' | 'host'>
 > & {
   issuer?: Authority;
   certificateFor?: string;

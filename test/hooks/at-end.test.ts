@@ -76,16 +76,15 @@ test('turns after a refusal use up the same limits, and a message of the user re
   expect(await machine.runDemo('steps', 'run: true', ['--max-turns', '1'])).toMatchObject({
     state: 'failed',
     turns: 2,
-    reason: 'Stopped: limit of 1 step reached (--max-turns).',
+    reason: 'Stopped: limit of 1 model turn reached (--max-turns).',
   });
 
   const reason = await new Promise((stop) => {
     const allowance = createAllowance({ stop: (_force, why) => stop(why) }, 0.05);
     for (let times = 5; times > 0; times--) expect(allowance.sendBack()).toBe(true);
     expect(allowance.sendBack()).toBe(false);
-    allowance.steps.count = 3;
     allowance.renew();
-    expect([allowance.steps.count, allowance.sendBack()]).toEqual([0, true]);
+    expect(allowance.sendBack()).toBe(true);
   });
   expect(reason).toEqual({ failed: true, text: expect.stringMatching(/^Stopped: time limit of .* reached/) as string });
 });

@@ -80,7 +80,6 @@ export const claude: Agent = {
   hosts: [],
   scratch: ['.claude/settings.local.json', '.claude/worktrees/', '.claude/scheduled_tasks.lock'],
   gate: 'enforced',
-  countsTurns: true,
   resumes: true,
   drawsAtWork: true,
   readHook,
@@ -95,10 +94,6 @@ const HEADLESS = ['-p', '--input-format', 'stream-json', '--output-format', 'str
 
 function plan(input: AgentInput): AgentPlan {
   const headless = input.mode === 'headless';
-  const limits = [
-    ...(input.maxTurns === null ? [] : ['--max-turns', String(input.maxTurns)]),
-    ...(input.maxCostMicros === null ? [] : ['--max-budget-usd', String(input.maxCostMicros / 1e6)]),
-  ];
   const model = input.model === null ? [] : ['--model', input.model];
   return {
     argv:
@@ -115,7 +110,6 @@ function plan(input: AgentInput): AgentPlan {
             input.project,
             ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
             ...model,
-            ...(headless ? limits : []),
             ...(headless || input.prompt === '' ? [] : ['--', input.prompt]),
           ],
     env: {

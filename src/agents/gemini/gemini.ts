@@ -126,7 +126,7 @@ function sessionArgs({ session, newSession }: AgentInput): string[] {
 
 const TRUSTED = '/etc/gemini-cli/trusted-folders.json';
 
-function settings({ signIn, maxTurns, hooks, newSession, mode }: AgentInput): object {
+function settings({ signIn, hooks, newSession, mode }: AgentInput): object {
   return {
     security: {
       ...(signIn === null
@@ -138,7 +138,6 @@ function settings({ signIn, maxTurns, hooks, newSession, mode }: AgentInput): ob
     telemetry: { enabled: false },
     general: { enableAutoUpdate: false, enableAutoUpdateNotification: false, sessionRetention: { enabled: false } },
     advanced: { ignoreLocalEnv: true },
-    ...(maxTurns === null ? {} : { model: { maxSessionTurns: maxTurns } }),
     ...(hooks === null
       ? {}
       : {

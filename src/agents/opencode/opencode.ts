@@ -181,7 +181,6 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
     ...(input.hooks === null
       ? {}
       : { instructions: ['AGENTS.md', 'CLAUDE.md'].map((name) => `${input.project}/${name}`) }),
-    ...(input.maxTurns === null ? {} : { agent: { build: { steps: input.maxTurns } } }),
     ...(provider === undefined
       ? {}
       : {

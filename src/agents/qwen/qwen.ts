@@ -102,7 +102,6 @@ function plan(input: AgentInput): AgentPlan {
       '--safe-mode=false',
       ...(provider === undefined ? [] : ['--auth-type', 'openai']),
       ...(headless ? ['--output-format', 'stream-json'] : []),
-      ...(input.maxTurns === null ? [] : ['--max-session-turns', String(input.maxTurns)]),
       ...(input.mode === 'command' ? [] : sessionArgs(input)),
       ...(headless || input.prompt === '' ? [] : [`--prompt-interactive=${input.prompt}`]),
     ],

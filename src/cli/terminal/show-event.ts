@@ -59,6 +59,8 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
   'agent.waited': (e, s) => [s.paint('yellow', `  waiting for its model: ${cut(flat(text(e.why)), s.width - 24)}`)],
   'agent.asked': (e, s) => [s.paint('yellow', `  asks: ${sentence(e.question)}`)],
   'agent.used': () => [],
+  'model.answered': (e, s) => (s.verbose ? [dim(s, `  ${modelWords(e)}`)] : []),
+  'model.failed': (e, s) => [s.paint('yellow', `  ${cut(text(e.why), s.width - 2)}`)],
   'agent.printed': (e, s) => [dim(s, `  | ${cut(text(e.text), s.width - 4)}`)],
   'agent.finished': () => [],
   'tool.started': (e, s) => [s.paint('cyan', `  ${describeAction(e.action, text(e.tool), s.width - 2)}`)],
@@ -120,6 +122,12 @@ const SHOW: EventReaders<readonly string[], EventLine, [EventStyle]> = {
     ),
   ],
 };
+
+function modelWords(e: Extract<EventLine, { type: 'model.answered' }>): string {
+  const cost = typeof e.costMicros === 'number' ? `, $${(e.costMicros / 1e6).toFixed(4)}` : '';
+  const about = e.estimated === true ? 'about ' : '';
+  return `${visible(text(e.model))}: ${about}${number(e.inputTokens)} tokens in, ${number(e.outputTokens)} out${cost}`;
+}
 
 function toolFinished(e: Extract<EventLine, { type: 'tool.finished' }>, s: EventStyle): readonly string[] {
   const outcome = text(e.outcome);

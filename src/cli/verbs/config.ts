@@ -108,6 +108,9 @@ function rowsOf(config: EffectiveConfig): Row[] {
     })),
     ...taskRows(config, one),
     ...agentRows(config, one),
+    ...Object.entries(config.prices).map(([model, { input, output, cached }]) =>
+      one(`prices.${model}`, [input, output, ...(cached === undefined ? [] : [cached])].join('/')),
+    ),
     ...config.checks.run.map(({ name, run }, i): Row => ({
       name: `checks[${i}]`,
       value: name === run ? run : `${name}: ${run}`,
@@ -129,6 +132,7 @@ function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string 
     ...(tasks.parallel === null ? [] : [one('tasks.parallel', tasks.parallel)]),
     ...(tasks.seconds === null ? [] : [one('tasks.time', formatDuration(tasks.seconds))]),
     ...(tasks.costMicros === null ? [] : [one('tasks.cost', tasks.costMicros / 1e6)]),
+    ...(tasks.tokens === null ? [] : [one('tasks.tokens', tasks.tokens)]),
     ...(tasks.turns === null ? [] : [one('tasks.turns', tasks.turns)]),
   ];
 }

@@ -3,7 +3,7 @@ import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
 import type { StartGoal } from '../../agent-run/start.ts';
 import { readGoalsFile, TASK_NAME } from '../goals-file.ts';
-import { readDollars, readDuration, readWhole } from '../limit-values.ts';
+import { readDollars, readDuration, readTokens, readWhole } from '../limit-values.ts';
 import { readGiven } from '../read-given.ts';
 import { count, cut, table } from '../terminal/format.ts';
 import { inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
@@ -42,8 +42,9 @@ const OPTIONS = {
   },
   model: { type: 'string', value: 'name', about: 'the model for the agent' },
   'max-time': { type: 'string', value: 'time', about: 'stop it after this time: 30m, 2h' },
-  'max-cost': { type: 'string', value: 'dollars', about: 'stop it at this cost, if the agent reports its cost' },
-  'max-turns': { type: 'string', value: 'number', about: 'stop it after this many steps' },
+  'max-cost': { type: 'string', value: 'dollars', about: 'stop it at this cost, by the list price of its model' },
+  'max-tokens': { type: 'string', value: 'number', about: 'stop it after this many tokens: 500000, 2m' },
+  'max-turns': { type: 'string', value: 'number', about: 'stop it after this many answers of its model' },
   'max-parallel': { type: 'string', value: 'number', about: 'number of agents that run at the same time; others wait' },
   verbose: { type: 'boolean', short: 'v', about: 'show thoughts and command output' },
   json: { type: 'boolean', about: 'print events as JSON, one per line; with --detach, the task names' },
@@ -158,6 +159,7 @@ function limitsOf(args: Arguments) {
     maxSeconds: read('max-time', readDuration),
     maxCostMicros: read('max-cost', readDollars),
     maxTurns: read('max-turns', (value, label) => readWhole(value, label, 1, 100_000)),
+    maxTokens: read('max-tokens', readTokens),
     attempts: read('attempts', (value, label) => readWhole(value, label, 1, 16)) ?? 1,
     parallel: read('max-parallel', (value, label) => readWhole(value, label, 1, 64)),
   };
@@ -178,6 +180,7 @@ async function dryRun(goals: readonly StartGoal[], args: Arguments, ctx: Context
     const seconds = goal.maxSeconds ?? limits.maxSeconds ?? usual.seconds;
     const micros = goal.maxCostMicros ?? limits.maxCostMicros ?? usual.costMicros;
     const agent = goal.agent ?? (agents.length > 0 ? agents.join(', ') : (usual.agent ?? ''));
+    const tokens = goal.maxTokens ?? limits.maxTokens ?? usual.tokens;
     const turns = goal.maxTurns ?? limits.maxTurns ?? usual.turns;
     return [
       goal.name ?? slug(goal.text.split('\n')[0] ?? '', 32),
@@ -187,6 +190,7 @@ async function dryRun(goals: readonly StartGoal[], args: Arguments, ctx: Context
       [
         ...(seconds === null ? [] : [formatDuration(seconds)]),
         ...(micros === null ? [] : [`$${(micros / 1e6).toFixed(2)}`]),
+        ...(tokens === null ? [] : [count(tokens, 'token')]),
         ...(turns === null ? [] : [count(turns, 'turn')]),
       ].join(', '),
       goal.after ?? '',

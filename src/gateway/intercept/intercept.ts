@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { AgsError } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { httpAnswer } from '../front/answers.ts';
+import { LOOKED_AT, type ModelMeter, type ModelRequest } from '../meter/model-meter.ts';
 import { createBody } from './body.ts';
 import { readHead, send } from './byte-source.ts';
 import type { Authority } from './certificate.ts';
@@ -41,6 +42,8 @@ export interface InterceptInput {
   /** False: the budget is spent, so the connection ends. */
   count(direction: 'out' | 'in', bytes: number): boolean;
   onRequest(info: RequestInfo): void;
+  /** Counts what models are asked and answer; null: nothing is counted. */
+  readonly meter?: ModelMeter | null;
   /** No rule depends on the path, so it is sent unchanged. */
   readonly anyPath: boolean;
   /** A proxy's client may name another host in its next request, so the connection ends with the response. */
@@ -130,9 +133,49 @@ async function serveNext(line: Line, served: number): Promise<boolean> {
   const outcome =
     'sentence' in judged
       ? await refuse(client, head, judged.status, judged.sentence)
-      : await exchange(line, { head, tally, secrets, request: judged.request, upgrade: judged.upgrade });
+      : await metered(line, judged.path, { head, tally, secrets, request: judged.request, upgrade: judged.upgrade });
   tell(input, head.method, judged.path, outcome, tally, started);
   return outcome.kept;
+}
+
+async function metered(line: Line, path: string, given: Omit<Exchange, 'model'>): Promise<Outcome> {
+  const { input, client } = line;
+  const { head, upgrade } = given;
+  const endpoint = input.basePath !== '';
+  const { method, headers } = head;
+  const model = input.meter?.open({ method, path, headers, upgrade, endpoint }) ?? null;
+  if (typeof model === 'string') return refuse(client, head, 403, `ags refuses this request: ${model}.`);
+  if (head.body.kind === 'none') model?.complete();
+  try {
+    const refusal = model?.held === true ? await lookAhead(client, head, model) : null;
+    if (refusal !== null) return await refuse(client, head, 403, `ags refuses this request: ${refusal}.`);
+    const outcome = await exchange(line, { ...given, model });
+    model?.close(outcome.status !== null && outcome.refused === null && !client.socket.destroyed);
+    return outcome;
+  } finally {
+    model?.close(false);
+  }
+}
+
+/** Reads the beginning of a body and puts it back, before anything of the request is sent. A sentence: it is refused. */
+async function lookAhead(client: End, head: RequestHead, model: ModelRequest): Promise<string | null> {
+  const body = createBody(head.body);
+  const read: Buffer[] = [];
+  let bytes = 0;
+  // A client that waits to be asked for its body is not asked.
+  for (let done = head.body.kind === 'none' || expectsContinue(head); !done && bytes < LOOKED_AT;) {
+    const chunk = await client.source.read();
+    if (chunk === null) break;
+    read.push(chunk);
+    bytes += chunk.length;
+    const taken = body.take(chunk);
+    if ('bad' in taken) break;
+    for (const data of taken.data) model.sent(data);
+    done = taken.done;
+    if (done) model.complete();
+  }
+  client.source.unread(Buffer.concat(read));
+  return model.judge();
 }
 
 function tell(
@@ -180,6 +223,8 @@ interface Exchange {
   readonly tally: Tally;
   readonly request: Rewritten;
   readonly upgrade: boolean;
+  /** null: it is not metered. */
+  readonly model: ModelRequest | null;
 }
 
 async function exchange(line: Line, given: Exchange): Promise<Outcome> {
@@ -262,6 +307,8 @@ async function transfer(line: Line, origin: End, given: Exchange): Promise<{ rel
     redactor,
     write: (bytes) => send(client.socket, bytes),
     count: (bytes) => count('in', bytes),
+    onHead: ({ status, headers }) => given.model?.head(status, headers),
+    onData: (data) => given.model?.received(data),
   });
   if (relayed.kind === 'switched') await tunnel(client, origin, redactor, count);
   // A client that got the response before it sent its body may skip the body: the start of the next request is unknown.
@@ -296,6 +343,7 @@ type Stopped = Exclude<Upload['state'], 'sending' | 'sent'> | null;
 /** null: sent completely. */
 async function sendWithBody(line: Line, origin: End, given: Exchange, upload: Upload): Promise<Stopped> {
   const { source } = line.client;
+  const { model } = given;
   const body = createBody(given.head.body);
   let before: Buffer | null = given.request.bytes;
   for (let done = false; !done || before !== null; before = null) {
@@ -309,6 +357,10 @@ async function sendWithBody(line: Line, origin: End, given: Exchange, upload: Up
       if ('bad' in taken) {
         upload.problem = taken.bad;
         return 'bad';
+      }
+      if (model !== null && !model.held) {
+        for (const data of taken.data) model.sent(data);
+        if (taken.done) model.complete();
       }
       source.unread(taken.rest);
       done = taken.done;

@@ -20,6 +20,10 @@ export interface Relay {
   write(bytes: Buffer): boolean | Promise<boolean>;
   /** False: the budget is spent. */
   count(bytes: number): boolean;
+  /** The head of the final response. */
+  onHead(head: ResponseHead): void;
+  /** The next bytes of its body, without framing. */
+  onData(data: Buffer): void;
 }
 
 export type Relayed =
@@ -63,6 +67,7 @@ async function relayFinal(relay: Relay, head: ResponseHead): Promise<Relayed> {
   if (relay.redactor !== null && head.body.kind !== 'none' && coding.toLowerCase() !== 'identity') {
     return { kind: 'nothing', problem: 'its response is compressed though it must not be, and could hide a secret' };
   }
+  relay.onHead(head);
   const kept = head.keepAlive && !relay.last;
   const start = writeHead(relay, head, kept ? 'keep-alive' : 'close');
   if (head.body.kind === 'none' || (head.body.kind === 'length' && head.body.bytes === 0)) {
@@ -93,6 +98,7 @@ async function relayBody(relay: Relay, head: ResponseHead, start: Buffer): Promi
     }
     const taken = body.take(chunk);
     if ('bad' in taken || !relay.count(taken.used.length)) return false;
+    for (const data of taken.data) relay.onData(data);
     const piece = redactor === null ? taken.used : redact(redactor, taken, chunked);
     const sent = relay.write(before === null ? piece : Buffer.concat([before, piece]));
     if (!(sent instanceof Promise ? await sent : sent)) return false;

@@ -77,7 +77,7 @@ export const ApiTask = z.object({
   reason: z.string().nullable(),
   needs: z.enum(NEEDS).nullable().meta({
     description:
-      'What the task needs from you: an answer, a host to be allowed, input at the prompt of its terminal, or a review.',
+      'What the task needs from you: an answer, a host to be allowed, a model that answers again, input at the prompt of its terminal, or a review.',
   }),
   live: z.boolean(),
   group: z.enum(['needs-you', 'look', 'running', 'queued', 'rest']).meta({
@@ -144,6 +144,7 @@ export const ApiTaskDetail = ApiTask.extend({
     maxSeconds: z.number().nullable(),
     maxCostMicros: z.number().nullable(),
     maxTurns: z.number().nullable(),
+    maxTokens: z.number().nullable(),
   }),
   inputTokens: z.number().nullable(),
   outputTokens: z.number().nullable(),
@@ -175,6 +176,7 @@ export const StartTasks = z.object({
   maxSeconds: z.number().nullable().default(null),
   maxCostMicros: z.number().nullable().default(null),
   maxTurns: z.number().nullable().default(null),
+  maxTokens: z.number().nullable().default(null),
   network: z.enum(NETWORK_MODES).optional(),
   services: z.array(z.string()).max(16).optional().meta({
     description: 'Only these of the configured services; an empty list: none.',

@@ -20,7 +20,9 @@ import {
   HEADER,
   IMAGE,
   LISTEN,
+  MODEL,
   PLACE,
+  PRICE,
   RUNTIME,
   SECRET_NAME,
   SEND,
@@ -357,12 +359,32 @@ export const ConfigFile = section({
     cost: z
       .number({ error: 'an amount in dollars' })
       .positive({ error: 'an amount in dollars' })
-      .meta({ description: 'Cost limit of a task in dollars, if the agent reports its cost.', examples: [5] }),
-    turns: count(1, 100_000).meta({ description: 'Number of steps an agent may take.', examples: [200] }),
+      .meta({
+        description: 'Cost limit of a task in dollars, by the price of its model (see `prices`).',
+        examples: [5],
+        needsTrust: 'above your own',
+      }),
+    tokens: count(1, 1_000_000_000_000).meta({
+      description: 'Limit of a task in tokens, input and output together.',
+      examples: [5_000_000],
+      needsTrust: 'above your own',
+    }),
+    turns: count(1, 100_000).meta({
+      description: 'How often the model of an agent may answer in a turn of a task.',
+      examples: [200],
+    }),
   })
     .partial()
     .meta({ description: 'For agents that work on goals (`ags start`).' }),
   agents,
+  prices: z
+    .record(text(MODEL, WORDS.model), text(PRICE, WORDS.price), { error: 'names of models, each with its price' })
+    .meta({
+      description:
+        'Prices of models in dollars for a million tokens, input/output or input/output/cached input. They win over the list prices that ags knows, and limits of cost use them.',
+      examples: [{ 'my-model': '0.50/1.50' }],
+      needsTrust: true,
+    }),
   services,
   checks,
   merge: section({

@@ -37,6 +37,8 @@ export const WORDS = {
   serviceRun: 'a text for sh -c, or a program and its arguments as a list',
   version: 'a version such as 15',
   modelUrl: 'the URL of a model endpoint, such as https://llm.example.com or http://localhost:11434',
+  model: 'the name of a model, such as gpt-5.5',
+  price: 'the price of a million tokens in dollars, input/output or input/output/cached input, such as 3/15/0.3',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
@@ -68,6 +70,8 @@ export const COMPOSE_NAME = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$/;
 /** A host name inside, hence a single label. */
 export const SERVICE_NAME = /^(?!localhost$|sandbox$)[a-z][a-z0-9-]{0,30}$/;
 export const SERVICE_WORD = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+export const MODEL = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$/;
+export const PRICE = /^\d{1,6}(?:\.\d{1,6})?(?:\/\d{1,6}(?:\.\d{1,6})?){1,2}$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export const MODEL_URL = /^https?:\/\/\S+$/i;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;

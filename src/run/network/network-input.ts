@@ -1,5 +1,6 @@
 // run/network/network-input.ts: the inputs of a run's network, and its links to services and nested Docker.
 import type { NetworkEvent } from '../../protocol/event.ts';
+import type { ModelAccount } from '../../protocol/model-usage.ts';
 import type { Socket } from 'node:net';
 import type { Decision } from '../../protocol/network.ts';
 import type { EffectiveConfig } from '../../config/effective.ts';
@@ -22,6 +23,8 @@ export interface RunNetworkInput {
   readonly docker: DockerLink | null;
   readonly grants: readonly PlacedGrant[];
   readonly secrets: TaskSecrets;
+  /** Told of requests to models. */
+  readonly account?: ModelAccount;
   readonly notice: (text: string) => void;
   /** null: none. */
   readonly services: ServiceListeners | null;

@@ -65,6 +65,7 @@ export async function startGateway(
       return pid === null ? Promise.resolve(undefined) : findAsker(pid, peerPort);
     },
     isToken: null,
+    account: input.account,
   });
   return {
     gateway,

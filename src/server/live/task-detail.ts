@@ -33,6 +33,7 @@ export async function taskDetail(context: HostContext, liveRow: LiveRow, stored:
       maxSeconds: goal?.maxSeconds ?? null,
       maxCostMicros: goal?.maxCostMicros ?? null,
       maxTurns: goal?.maxTurns ?? null,
+      maxTokens: goal?.maxTokens ?? null,
     },
     inputTokens: run.used?.inputTokens ?? null,
     outputTokens: run.used?.outputTokens ?? null,

@@ -147,6 +147,8 @@ export function createFold(): Fold {
     },
     'agent.started': hidden,
     'agent.used': hidden,
+    'model.answered': hidden,
+    'model.failed': (e) => void add(e, { kind: 'note', tone: 'warn', text: text(e.why) }),
     'agent.finished': hidden,
     'agent.said': (e) => void add(e, { kind: 'said', text: text(e.text) }),
     'agent.thought': (e) => void add(e, { kind: 'thought', text: text(e.text) }),

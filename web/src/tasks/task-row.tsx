@@ -150,6 +150,7 @@ const REASONS: Partial<Record<ApiTask['state'], string>> = {
 const NEEDS: Readonly<Record<NonNullable<ApiTask['needs']>, string>> = {
   answer: 'Answer',
   host: 'Allow',
+  model: 'Open',
   prompt: 'Open',
   look: 'Open',
 };

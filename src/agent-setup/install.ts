@@ -3,11 +3,14 @@
 // printed its version in a sandbox. After an interruption the previous version is still in use.
 import {
   chmodSync,
+  closeSync,
   lchownSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   statSync,
@@ -63,6 +66,8 @@ export async function installAgent(
   if (lock === null) throw new AgsError('task.busy', `Another process is installing or removing ${agent.title}.`);
   const there = readInstalled(context, agent.name);
   if (there?.version === version) {
+    // An earlier ags may have installed it.
+    normalizeTree(there.directory, context);
     await dropOld(context, agent);
     return { version, bytes: await diskUsage(there.directory), already: true };
   }
@@ -178,12 +183,26 @@ function normalizeTree(tree: string, context: HostContext): void {
     if (stat.isSymbolicLink()) return;
     if (!stat.isDirectory() && !stat.isFile())
       throw failed('A package contains something that is neither a file nor a directory.');
-    if (stat.isFile()) return chmodSync(path, (stat.mode & 0o111) === 0 ? 0o644 : 0o755);
+    if (stat.isFile()) return chmodSync(path, (stat.mode & 0o111) === 0 && !isBinary(path, stat.size) ? 0o644 : 0o755);
     chmodSync(path, 0o755);
     for (const name of readdirSync(path)) visit(join(path, name));
   };
   visit(tree);
 }
+
+/** Some packages contain programs that only a script of theirs, which does not run, would make executable. */
+function isBinary(path: string, size: number): boolean {
+  if (size < ELF.length) return false;
+  const start = Buffer.alloc(ELF.length);
+  const fd = openSync(path, 'r');
+  try {
+    return readSync(fd, start) === ELF.length && start.equals(ELF);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const ELF = Buffer.from('\x7fELF', 'latin1');
 
 async function check(
   context: HostContext,

@@ -41,7 +41,7 @@ export interface Registry {
   readonly url: string;
   /** Requested paths with the credentials sent. */
   readonly asked: { path: string; authorization: string | undefined }[];
-  publish(name: string, version: string, files: Record<string, string>, more?: object): void;
+  publish(name: string, version: string, files: Record<string, string>, more?: object, mode?: number): void;
   /** Delays answers to tarballs. */
   hold: Promise<void> | null;
 }
@@ -156,12 +156,12 @@ async function createRegistry(): Promise<{ registry: Registry; close(): void }> 
     url,
     asked,
     hold: null,
-    publish(name, version, files, more = {}) {
+    publish(name, version, files, more = {}, mode = 0o755) {
       const dir = mkdtempSync(join(tmpdir(), 'ags-package-'));
       const manifest = { name, version, ...more };
       for (const [path, content] of Object.entries({ 'package.json': JSON.stringify(manifest), ...files })) {
         mkdirSync(dirname(join(dir, 'package', path)), { recursive: true });
-        writeFileSync(join(dir, 'package', path), content, { mode: 0o755 });
+        writeFileSync(join(dir, 'package', path), content, { mode });
       }
       execFileSync('tar', ['czf', join(dir, 'package.tgz'), '-C', dir, 'package']);
       const bytes = readFileSync(join(dir, 'package.tgz'));

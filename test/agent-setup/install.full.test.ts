@@ -1,5 +1,14 @@
 // test/agent-setup/install.full.test.ts: ags installs agents from a registry, in a sandbox, completely or not at all.
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { ownIdentity } from '../../src/lib/process/liveness.ts';
@@ -118,6 +127,23 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(readdirSync(at).toSorted()).toEqual(['bin', 'package.json']);
     const { uid, mode } = statSync(join(at, 'bin/acme.js'));
     expect([uid, mode & 0o7777]).toEqual([place.machine.uid, 0o755]);
+    // A program that only such a script would make executable.
+    const files = {
+      'bin/acme.js': acmeProgram('1.1.0'),
+      'vendor/tool': '\x7fELF and more',
+      'notes.txt': 'no program\n',
+    };
+    place.registry.publish('acme-agent', '1.1.0', files, {}, 0o644);
+    expect(await place.ags(['agents', 'install', 'acme', '--version', '1.1.0'])).toMatchObject({ code: 0 });
+    const modeOf = (path: string): number =>
+      statSync(data(place, 'acme/1.1.0/node_modules/acme-agent', path)).mode & 0o7777;
+    expect(['vendor/tool', 'notes.txt'].map(modeOf)).toEqual([0o755, 0o644]);
+    // An installation of an earlier ags is mended by the next.
+    chmodSync(data(place, 'acme/1.1.0/node_modules/acme-agent/vendor/tool'), 0o644);
+    expect((await place.ags(['agents', 'install', 'acme', '--version', '1.1.0'])).stdout).toContain(
+      'already installed',
+    );
+    expect(modeOf('vendor/tool')).toBe(0o755);
   }, 120_000);
 
   test('npm credentials stay outside, and only the registry is reachable', async () => {

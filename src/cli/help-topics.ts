@@ -62,7 +62,7 @@ function environment(paint: Paint): string {
         ['NO_COLOR', 'no colours, whatever its value'],
         ['FORCE_COLOR', 'colours even if the output is not a terminal'],
         ['SHELL', 'the shell that "ags shell" starts'],
-        ['VISUAL, EDITOR', 'the editor that "ags review" starts'],
+        ['VISUAL, EDITOR', 'the editor for the goal of "ags start", and for "ags review"'],
         ['AGS_DEVCONTAINER', '1 in a dev container made by ags; "ags net" then reports on that container'],
       ]),
       paint,

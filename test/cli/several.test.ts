@@ -1,10 +1,9 @@
 // test/cli/several.test.ts: one command over several tasks: each is handled, and no failure hides another.
 // needs: sandbox
-import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { agentTask } from '../agent-run/agent-task.ts';
-import { identity } from '../attacks/run-inside.ts';
-import { AGS, createMachine, ONE, type Machine } from '../harness.ts';
+import { createMachine, ONE } from '../harness.ts';
+import { onTerminal } from './on-terminal.ts';
 import { createAgentMachine } from '../agent-run/place.ts';
 
 test('stop, show, logs and restart take several tasks, handle each, and exit with the status of the first failure', async () => {
@@ -73,23 +72,6 @@ test('stop, show, logs and restart take several tasks, handle each, and exit wit
   await machine.ags(['stop', '--all']);
 });
 
-/** Runs `ags` on a terminal, with an answer to its question. */
-function onTerminal(
-  machine: Machine,
-  args: readonly string[],
-  answer: string,
-): { code: number | null; screen: string } {
-  const { status, stdout } = spawnSync('script', ['-qefc', ['"$NODE" "$AGS"', ...args].join(' '), '/dev/null'], {
-    cwd: machine.project,
-    env: { ...machine.env, NODE: process.execPath, AGS },
-    ...identity(machine),
-    encoding: 'utf8',
-    input: `${answer}\n`,
-    timeout: 40_000,
-  });
-  return { code: status, screen: stdout.replaceAll('\r', '') };
-}
-
 test('merge takes several tasks, asks once, and a conflict of one leaves the others', async () => {
   using machine = createMachine(ONE, { files: { 'a.txt': 'a\n', 'b.txt': 'b\n' } });
   const make = async (script: string): Promise<string> => (await agentTask(machine, script)).id;
@@ -107,10 +89,10 @@ test('merge takes several tasks, asks once, and a conflict of one leaves the oth
   expect([both.code, both.stderr.split('\n')[0]]).toEqual([2, `ags: "${two}" is the name of a task and of a path.`]);
   expect((await machine.ags(['merge', three, '--dry-run', '--', two])).stderr).toContain(`${three}: 1 file onto main`);
 
-  const no = onTerminal(machine, ['merge', '--ready'], 'n');
+  const no = onTerminal(machine, ['merge', '--ready'], { answer: 'n' });
   expect([no.code, no.screen.match(/Merge .*?\?/g)]).toEqual([130, ['Merge 3 tasks?']]);
   expect(subjects()).toEqual([]);
-  const yes = onTerminal(machine, ['merge', one, two, three, '--'], 'y');
+  const yes = onTerminal(machine, ['merge', one, two, three, '--'], { answer: 'y' });
   expect(yes.screen).toContain(`Conflict: main and ${two} both changed 1 file.`);
   expect(yes.screen).toContain(`ags: 3 tasks: 2 merged, 1 failed (${two}).\n`);
   expect([yes.code, subjects(), machine.git('status', '--porcelain')]).toEqual([7, [three, one], '']);

@@ -217,7 +217,7 @@ describe.each(USUAL)('as %s', (caller) => {
     await answer(screen, ['e']);
     expect(screen.text()).toMatch(/\[2\/3\] NEW {7}fail\.txt {2}\+1\n/);
     await answer(screen, ['e']);
-    expect(screen.text()).toContain('ended with an error; nothing was taken.');
+    expect(screen.text()).toContain('ended with exit code 1. Nothing was taken.');
     await answer(screen, ['n']);
     expect(screen.text()).toMatch(/\[3\/3\] SYMLINK {3}link\n/);
     await answer(screen, ['e']);

@@ -80,7 +80,7 @@ const STATE_CLOSED =
 
 /** Everything that an idle state directory may contain. */
 const STATE: readonly RegExp[] = [
-  /^(tasks|layers|merges|network|server|whiteout|engine-work|trust\.json|projects\.json)$/,
+  /^(tasks|layers|merges|network|server|whiteout|engine-work|drafts|trust\.json|projects\.json)$/,
   /^tasks\/[^./][^/]*$/,
   /^tasks\/[^./][^/]*\/((task|run|capture|changes|checks)\.json|events\.jsonl|(agent|runner)\.log|run|staging\.git|journal|checks|services|earlier|inbox)$/,
   /^tasks\/[^./][^/]*\/inbox\/[\d-]+\.(txt|taken)$/,

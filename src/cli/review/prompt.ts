@@ -1,6 +1,5 @@
 // cli/review/prompt.ts: the prompts of a review: one file and one key at a time.
 // Invariant: nothing is written before the last answer; Ctrl-C at any point leaves everything as it was.
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
@@ -12,6 +11,7 @@ import type { Review } from '../../results/review.ts';
 import type { Paint } from '../terminal/colour.ts';
 import { widthOf } from '../terminal/format.ts';
 import { changeLine, paintDiff, readDiff, reasonLines } from './show-change.ts';
+import { editFile } from '../terminal/text-editor.ts';
 import type { Context } from '../verb.ts';
 
 export interface Answers {
@@ -171,10 +171,8 @@ async function editChange(review: Review, change: Change, ctx: Context): Promise
   try {
     const file = join(dir, basename(change.path));
     writeFileSync(file, text, { mode: 0o600 });
-    const [program = 'vi', ...args] = (ctx.env['VISUAL'] ?? ctx.env['EDITOR'] ?? 'vi').split(' ');
-    const done = spawnSync(program, [...args, file], { stdio: 'inherit' });
-    if (done.error !== undefined || done.status !== 0)
-      return tell(`The editor ${program} ended with an error; nothing was taken.`);
+    const problem = editFile(ctx, file);
+    if (problem !== null) return tell(`${problem} Nothing was taken.`);
     const edited = readFileSync(file);
     if (edited.equals(text)) return tell('Nothing was edited, so nothing was taken.');
     if (change.conflict === 'conflicts' && /^(<{7} yours|>{7} sandbox)$/m.test(edited.toString('latin1')))

@@ -2,6 +2,7 @@
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
 import type { StartGoal } from '../../agent-run/start.ts';
+import type { WrittenGoal } from '../goal-editor.ts';
 import { readGoalsFile, TASK_NAME } from '../goals-file.ts';
 import { readDollars, readDuration, readTokens, readWhole } from '../limit-values.ts';
 import { readGiven } from '../read-given.ts';
@@ -28,6 +29,7 @@ const OPTIONS = {
     value: 'file',
     about: 'read goals from a file ("-": standard input), one per line or list item',
   },
+  edit: { type: 'boolean', about: 'write the goal in $VISUAL or $EDITOR, as without a goal on a terminal' },
   'dry-run': { type: 'boolean', about: 'only print the tasks that would be started' },
   detach: { type: 'boolean', short: 'd', about: 'return at once instead of following the task' },
   interactive: {
@@ -53,7 +55,7 @@ const OPTIONS = {
 
 const verb: Verb = {
   summary: 'give a goal to an agent, with its own branch and sandbox',
-  usage: 'start [name] "<goal>" [--agent <agent>]',
+  usage: 'start [name] ["<goal>"] [--agent <agent>]',
   takes: 2,
   instead: 'Put the goal in quotes: ags start "Fix the date tests"',
   about:
@@ -69,13 +71,19 @@ const verb: Verb = {
   async run(args, ctx) {
     const { startTasks } = await import('../../agent-run/start.ts');
     const { followTask } = await import('../terminal/follow-task.ts');
-    const goals = readGoals(args, ctx);
+    const written = await writeInEditor(args, ctx);
+    if (written === 'empty') {
+      ctx.stderr.write('ags: The goal is empty; nothing was started.\n');
+      return EXIT.cancelled;
+    }
+    const goals = readGoals(written === null ? args.positionals : [...written.name, written.text], args, ctx);
     if (args.values['dry-run'] === true) {
       ctx.stdout.write(await dryRun(goals, args, ctx));
       ctx.stderr.write(`ags: ${count(goals.length, 'goal')}; nothing was started.\n`);
+      written?.keep();
       return EXIT.done;
     }
-    const made = await startTasks(inProject(args, ctx), {
+    const starting = startTasks(inProject(args, ctx), {
       goals,
       agents: list(args, 'agent').flatMap(splitAgents),
       interactive: args.values['interactive'] === true,
@@ -84,6 +92,11 @@ const verb: Verb = {
       ...limitsOf(args),
       flags: runFlags(args),
     });
+    const made = await starting.catch((error: unknown) => {
+      written?.keep();
+      throw error;
+    });
+    written?.drop();
     const json = args.values['json'] === true;
     const [first] = made;
     if (first === undefined) return EXIT.done;
@@ -108,10 +121,25 @@ const verb: Verb = {
 };
 export default verb;
 
-/** One positional is the goal, two are a name and the goal. */
-function readGoals(args: Arguments, ctx: Context): StartGoal[] {
-  const file = string(args, 'file');
+/** null: the goal is given in another way. A goal beside --edit is the text to begin with. */
+async function writeInEditor(
+  args: Arguments,
+  ctx: Context,
+): Promise<(WrittenGoal & { name: string[] }) | 'empty' | null> {
+  const edit = args.values['edit'] === true;
   const [one, two] = args.positionals;
+  if (edit && string(args, 'file') !== null)
+    throw new AgsError('usage.invalid', 'Give either --edit or --file, not both.');
+  const none = one === undefined && string(args, 'file') === null && ctx.terminal.stdin && ctx.terminal.stdout;
+  if (!edit && !none) return null;
+  const { writeGoal } = await import('../goal-editor.ts');
+  const written = writeGoal(ctx, two ?? one ?? '');
+  return written === null ? 'empty' : { ...written, name: two === undefined ? [] : [one ?? ''] };
+}
+
+/** One positional is the goal, two are a name and the goal. */
+function readGoals([one, two]: readonly string[], args: Arguments, ctx: Context): StartGoal[] {
+  const file = string(args, 'file');
   if (file !== null) {
     if (one !== undefined) throw new AgsError('usage.invalid', 'Give either a goal or --file, not both.');
     const { goals, leftOut } = readGoalsFile(readGiven('--file', file).toString('utf8'));

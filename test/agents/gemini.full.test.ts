@@ -56,8 +56,6 @@ describe('the plan of Gemini CLI', () => {
                 },
               },
               "hooks": {
-                  },
-                ],
                 "AfterTool": [
                   {
                     "hooks": [

@@ -71,8 +71,6 @@ describe('the plan of Qwen Code', () => {
                     "matcher": "*",
                   },
                 ],
-                  },
-                ],
               },
               "privacy": {
                 "usageStatisticsEnabled": false,

@@ -26,6 +26,7 @@ import { takeMessage, type TakenMessage } from './inbox.ts';
 import { nestedDockerFor, type NestedDocker } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
+import { keepHome } from '../run/home/keep-home.ts';
 import { builderOf, imageOf, rootOfPlan } from '../run/run-plan.ts';
 import type { ServiceListeners } from '../run/network/network-input.ts';
 import { askAtEnd } from './ask-at-end.ts';
@@ -96,7 +97,11 @@ async function runTask(waiting: Runner): Promise<void> {
     signal: control.stopped,
   });
   if (!admitted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
-  const planned = await planAgentRun(context, stored.task.project, goal, run.now.image);
+  const agentPlan = await planAgentRun(context, stored.task.project, goal, run.now.image);
+  using home = await keepHome(context, agentPlan.plan, run.now);
+  home.usedBy(stored.task.id);
+  const { plan } = agentPlan;
+  const planned = { ...agentPlan, plan: { ...plan, ...home.plan, notices: [...plan.notices, ...home.notices] } };
   const version = versionNotice(context, planned.agent, planned.program);
   for (const text of [...planned.plan.notices, ...(version === null ? [] : [version])])
     events.append({ type: 'run.noticed', text });
@@ -121,6 +126,7 @@ async function runTask(waiting: Runner): Promise<void> {
     layers: [...prepared.layers],
     hidden: [...prepared.hidden],
     label: describeStrength(planned.plan),
+    ...(planned.plan.keptHome === undefined ? {} : { home: planned.plan.keptHome }),
     sandboxKey: sandboxKey(context, planned.plan),
     workspace: planned.plan.workspace,
     ...builderOf(planned.plan),

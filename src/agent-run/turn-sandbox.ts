@@ -124,7 +124,7 @@ export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUs
     ...(use.openStdio === undefined ? {} : { openStdio: use.openStdio }),
     spec,
     runDir: paths.runDir,
-    written: writtenBy(paths),
+    written: writtenBy(paths, plan),
     onStart(sandbox) {
       kill = () => sandbox.kill();
       if (unwritten !== null) kill();

@@ -109,10 +109,16 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
   });
 }
 
-/** The agent may have put links into its home, so files are copied there from inside, where links cannot lead out. */
+/** An agent may have put anything into the home, so files are copied there from inside, where links cannot lead out, and win over it. */
 function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
   if (homeFiles.length === 0) return [...argv];
-  return ['sh', '-c', `cp -R --no-preserve=mode ${HOME_FILES}/. "$HOME"/ && exec "$@"`, 'sh', ...argv];
+  return [
+    'sh',
+    '-c',
+    `cp -R --remove-destination --no-preserve=mode ${HOME_FILES}/. "$HOME"/ && exec "$@"`,
+    'sh',
+    ...argv,
+  ];
 }
 
 /** Sends the agent's output to its log unchanged, to its driver line by line, and to the task's events. */

@@ -59,7 +59,12 @@ export function launcherScript({ name, title, argv, env, homeFiles, note }: Laun
 }
 
 function put({ path, content }: { path: string; content: string }): string[] {
-  return [`  mkdir -p "$HOME"/${quote(dirname(path))}`, `  printf %s ${quote(content)} > "$HOME"/${quote(path)}`];
+  // Another task may have left something else in a kept home.
+  return [
+    `  mkdir -p "$HOME"/${quote(dirname(path))}`,
+    `  rm -rf "$HOME"/${quote(path)}`,
+    `  printf %s ${quote(content)} > "$HOME"/${quote(path)}`,
+  ];
 }
 
 function words(argv: readonly string[]): string {

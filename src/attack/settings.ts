@@ -30,11 +30,14 @@ export async function settingsOf(caller: HostContext, own: RunPlan | null): Prom
     tasks: _tasks,
     gateway: _gateway,
     network,
+    home: _home,
     ...decisive
   } = values;
   const settings: ConfigFile = {
     ...decisive,
     ...(network === undefined ? {} : { network: networkOf(network) }),
+    // What attempts leave must not stay.
+    ...(own.config.home.keep === 'task' ? {} : { home: { keep: 'task' } }),
     // By ID: how the image was built or named is not needed again.
     ...(own.image === null ? {} : { image: own.image.id }),
     ...(compose === undefined || own.config.compose === null ? {} : { docker: { ...values.docker, enabled: true } }),

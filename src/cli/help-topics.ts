@@ -72,7 +72,7 @@ function environment(paint: Paint): string {
       meanings([
         ['AGS_SANDBOX', '1, so that a program can detect the sandbox'],
         ['AGS_TASK', 'the name of the task'],
-        ['HOME', 'the same path as outside, but a directory of the task'],
+        ['HOME', 'the same path as outside, but a directory of the task, or one that is kept (ags help home)'],
         ['PATH', 'yours, without the directories that do not exist inside'],
         ['TMPDIR', '/tmp, private to the task'],
       ]),
@@ -87,7 +87,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, export, import, image, devcontainer, open, allow, deny, net, services, agents, auth, config, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: pass the flag that answers it.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, export, import, image, devcontainer, open, allow, deny, net, services, agents, auth, config, home, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: pass the flag that answers it.',
     ),
     section(
       'Conventions',

@@ -69,6 +69,11 @@ export const RUN_OPTIONS = {
   },
   'no-services': { type: 'boolean', about: 'start none of the configured services' },
   workspace: { type: 'string', value: 'auto|overlay|copy', about: 'how the repository is made copy-on-write' },
+  home: {
+    type: 'string',
+    value: 'task|project|directory',
+    about: 'the home inside: empty for each task, or kept for the next one (ags help home)',
+  },
   review: {
     type: 'string',
     value: 'ask|later',
@@ -102,6 +107,7 @@ export function runFlags(args: Arguments): ConfigFlags {
     ...(args.values['docker'] === true ? { docker: true } : {}),
     ...composeFlag(args),
     ...(args.values['workspace'] === undefined ? {} : { workspace: String(args.values['workspace']) }),
+    ...(args.values['home'] === undefined ? {} : { home: String(args.values['home']) }),
     ...(args.values['network'] === undefined ? {} : { network: String(args.values['network']) }),
     allow: list('allow'),
     deny: list('deny'),

@@ -7,6 +7,7 @@ import type { ServiceConfig } from '../protocol/service.ts';
 import { COMPOSE_OVERRIDE, LIMITS } from './defaults.ts';
 import type { EffectiveConfig } from './effective.ts';
 import { originOf, type Layer } from './file/layer.ts';
+import { homeText } from './home.ts';
 import { hookAsks } from './hook-asks.ts';
 import { networkAsks, secretAsks } from './network/asks.ts';
 import { isAbove, LIMIT_FIELDS, LIMIT_KINDS } from './limits.ts';
@@ -35,6 +36,15 @@ export function asksOf(project: Layer, base: EffectiveConfig, asked: EffectiveCo
   const image = imageText(asked.image);
   if (image !== imageText(base.image))
     ask(project.values.dockerfile === undefined ? 'image' : 'dockerfile', `image: run its sandboxes over ${image}`);
+  if (asked.home.keep !== 'task' && JSON.stringify(asked.home) !== JSON.stringify(base.home)) {
+    const shared = asked.home.keep === 'directory' && asked.home.shared ? ', shared with other projects' : '';
+    const where =
+      asked.home.keep === 'project' ? 'in the data directory of ags' : `below ${homeText(asked.home)}${shared}`;
+    ask(
+      project.values.home?.keep === undefined ? 'home.shared' : 'home.keep',
+      `home: keep its home between tasks, ${where}`,
+    );
+  }
   if (asked.runtime !== base.runtime) ask('runtime', `runtime: run its containers with ${asked.runtime}`);
   if (asked.docker.enabled && !base.docker.enabled) {
     const by = project.values.docker?.enabled === true ? 'docker' : 'compose';

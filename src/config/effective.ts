@@ -13,6 +13,11 @@ export type ImageChoice =
   | { readonly kind: 'dockerfile'; readonly path: string }
   | { readonly kind: 'devcontainer' };
 
+/** task: empty for each task. Otherwise kept, for each project unless it is shared. */
+export type HomeChoice =
+  | { readonly keep: 'task' | 'project' }
+  | { readonly keep: 'directory'; readonly path: string; readonly shared: boolean };
+
 export type WorkspaceChoice = 'auto' | 'overlay' | 'copy';
 
 export interface ExtraMount {
@@ -59,6 +64,7 @@ export interface EffectiveConfig {
   /** null: compose is off. Otherwise nested Docker is on. */
   readonly compose: ComposeConfig | null;
   readonly workspace: WorkspaceChoice;
+  readonly home: HomeChoice;
   /** Whether `toolDirs` starts from the built-in list. */
   readonly toolDefaults: boolean;
   /** Relative to the home; directories or single files; shown read-only where they exist. */
@@ -152,6 +158,7 @@ export interface ConfigFlags {
   readonly docker?: boolean;
   readonly compose?: boolean;
   readonly workspace?: string;
+  readonly home?: string;
   readonly mounts?: readonly string[];
   readonly reveal?: readonly string[];
   readonly envPass?: readonly string[];

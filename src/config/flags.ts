@@ -5,6 +5,7 @@ import {
   BACKENDS,
   ENV_NAME,
   ENV_PASS,
+  HOME,
   IMAGE,
   PATTERN,
   PLACE,
@@ -58,6 +59,8 @@ export function flagLayer(flags: ConfigFlags): Layer {
   if (flags.runtime !== undefined && !RUNTIME.test(flags.runtime)) refuse('--runtime', flags.runtime, WORDS.runtime);
   const workspace = WORKSPACES.find((choice): choice is WorkspaceChoice => choice === flags.workspace);
   if (flags.workspace !== undefined && workspace === undefined) refuse('--workspace', flags.workspace, WORDS.workspace);
+  if (flags.home !== undefined) at['home.keep'] = '--home';
+  if (flags.home !== undefined && !HOME.test(flags.home)) refuse('--home', flags.home, WORDS.home);
   const mounts = each('mounts', '--mount', flags.mounts, PLACE, WORDS.place)?.map((path) => ({ path }));
   const reveal = each('reveal', '--reveal', flags.reveal, PATTERN, WORDS.pattern);
   const pass = each('env.pass', '--env', flags.envPass, ENV_PASS, WORDS.envPass);
@@ -83,6 +86,7 @@ export function flagLayer(flags: ConfigFlags): Layer {
       ...(flags.docker !== undefined && { docker: { enabled: flags.docker } }),
       ...(flags.compose !== undefined && { compose: { enabled: flags.compose } }),
       ...(workspace && { workspace }),
+      ...(flags.home !== undefined && { home: { keep: flags.home } }),
       ...(mounts && { mounts }),
       ...(reveal && { reveal }),
       ...(limits && { limits }),

@@ -21,6 +21,7 @@ import { collect, originOf, quote, wrongValue, type Item, type Layer } from './f
 import { mergeAgents } from './agents.ts';
 import { mergeChecks } from './checks.ts';
 import { mergeCompose } from './compose.ts';
+import { mergeHome } from './home.ts';
 import { mergeHooks } from './hooks.ts';
 import { LIMIT_KINDS, type LimitKind } from './limits.ts';
 import { mergeNetwork } from './network/network.ts';
@@ -74,6 +75,7 @@ export function mergeLayers(
       registries: all('docker.registries', [], (v) => v.docker?.registries),
     },
     workspace: last('workspace', WORKSPACE, (v) => v.workspace),
+    home: mergeHome(layers, context, origins),
     toolDefaults,
     toolDirs: mergeTools(layers, context, origins, toolDefaults),
     mounts: mergeMounts(layers, context, origins),

@@ -13,6 +13,7 @@ import { taskPaths } from '../store/layout.ts';
 import { containerOptions } from '../run/open-backend.ts';
 import { borrowedObjectsOf, commandOf, type RunPlan } from '../run/run-plan.ts';
 import { describeRun } from '../run/create-run.ts';
+import { shownHome } from '../run/home/keep-home.ts';
 import { kindOf, type PlannedServices } from '../run/planned-services.ts';
 import type { Project } from '../run/project.ts';
 import { nativeOptions } from '../run/native-options.ts';
@@ -71,7 +72,8 @@ export interface PlanRequest {
 
 export async function viewPlan(context: HostContext, request: PlanRequest): Promise<PlanView> {
   const kind = request.command.length === 0 ? 'shell' : 'exec';
-  const { plan, offer } = await planCommand(context, { ...request, kind });
+  const { plan: planned, offer } = await planCommand(context, { ...request, kind });
+  const plan = { ...planned, ...(await shownHome(context, planned)) };
   const paths = taskPaths(context.stateDir, NEW_TASK);
   const { more } = await offer(plan, paths.runDir);
   const spec = describeRun(context, plan, paths, NEW_TASK, borrowedObjectsOf(plan), more);

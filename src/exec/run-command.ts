@@ -12,6 +12,7 @@ import { nestedDockerFor } from '../nested-docker/nested-docker.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { builderOf, commandOf, imageOf, type RunPlan } from '../run/run-plan.ts';
 import { createRun } from '../run/create-run.ts';
+import { keepHome } from '../run/home/keep-home.ts';
 import { openRunNetwork, type DeniedHost } from '../run/network/run-network.ts';
 import { catchSignals, runSandboxed, writtenBy, type OpenStdio } from '../run/run-sandboxed.ts';
 import { explainDiskErrors } from '../run/disk-errors.ts';
@@ -47,7 +48,9 @@ export function runCommand(context: HostContext, request: RunRequest): Promise<R
 }
 
 async function runTask(context: HostContext, asked: RunRequest): Promise<RunResult> {
-  const { plan: planned, offer } = await planCommand(context, asked);
+  const { plan: first, offer } = await planCommand(context, asked);
+  using home = await keepHome(context, first);
+  const planned = { ...first, ...home.plan, notices: [...first.notices, ...home.notices] };
   const request = { ...asked, command: commandOf(planned, asked) };
   for (const notice of planned.notices) request.notice(notice);
   using signals = catchSignals();
@@ -58,6 +61,7 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
     (id) => ({ task: firstTask(context, planned, request, id), run: firstRun(context, planned) }),
   );
   let keep = false;
+  home.usedBy(id);
   try {
     const plan = planned.config.compose === null ? planned : await composed(context, planned, id, paths);
     const agents = await offer(plan, paths.runDir);
@@ -105,7 +109,7 @@ async function runTask(context: HostContext, asked: RunRequest): Promise<RunResu
       openStdio: request.openStdio,
       spec,
       runDir: paths.runDir,
-      written: writtenBy(paths),
+      written: writtenBy(paths, plan),
       signals,
       onStart(sandbox) {
         writeRun(paths, { ...run, state: advance(run.state, 'running') });
@@ -178,6 +182,7 @@ function firstRun(context: HostContext, plan: RunPlan): RunFile {
     workspace: plan.workspace,
     ...builderOf(plan),
     ...imageOf(plan),
+    ...(plan.keptHome === undefined ? {} : { home: plan.keptHome }),
     hidden: [...plan.hidden.paths],
     revealed: [...plan.config.reveal],
     base: repository?.headCommit ?? null,

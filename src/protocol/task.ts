@@ -84,6 +84,7 @@ export const RunFile = z.object({
     .object({ reference: z.string(), id: z.string() })
     .optional()
     .meta({ description: 'The image that provided its programs; if absent, the host did.' }),
+  home: z.string().optional().meta({ description: 'The directory of the kept home that it uses; if absent, its own.' }),
   hidden: z.array(z.string()),
   revealed: z.array(z.string()),
   base: z.string().nullable().meta({ description: 'The commit HEAD pointed at when the run started.' }),

@@ -3,7 +3,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 
 export function refuseWhatIsNear(
-  config: Pick<EffectiveConfig, 'image' | 'mounts' | 'services' | 'compose' | 'docker'>,
+  config: Pick<EffectiveConfig, 'image' | 'home' | 'mounts' | 'services' | 'compose' | 'docker'>,
 ): void {
   const refuse = (what: string): never => {
     throw new AgsError('backend.unavailable', `A sandbox on another machine cannot have ${what}.`, {
@@ -18,6 +18,7 @@ export function refuseWhatIsNear(
     );
   const mount = config.mounts.find(({ optional }) => !optional);
   if (mount !== undefined) refuse(`${mount.path} of this machine (mounts:)`);
+  if (config.home.keep !== 'task') refuse('a home that is kept on this machine (home:)');
   const [service] = config.services;
   if (service !== undefined) refuse(`services, which run on this machine (${service.name})`);
   if (config.compose !== null) refuse('the services of a compose file, which run on this machine');

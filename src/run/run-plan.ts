@@ -25,6 +25,8 @@ export interface RunPlan {
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly cwd: string;
   readonly workspace: 'overlay' | 'copy';
+  /** The directory of the home that stays; absent: the task's own, which is empty at first. */
+  readonly keptHome?: string;
   /** Overlays work here, whatever the workspace is. */
   readonly overlays: boolean;
   /** Programs other than bwrap may create namespaces here. */

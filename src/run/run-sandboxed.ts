@@ -133,8 +133,11 @@ export async function runSandboxed(run: SandboxedRun): Promise<SandboxedEnd> {
 }
 
 /** The directories of a task that its sandbox writes. */
-export function writtenBy({ upper, home, copy, git }: Pick<TaskPaths, 'upper' | 'home' | 'copy' | 'git'>): string[] {
-  return [upper, home, copy, git];
+export function writtenBy(
+  { upper, home, copy, git }: Pick<TaskPaths, 'upper' | 'home' | 'copy' | 'git'>,
+  { keptHome }: Pick<RunPlan, 'keptHome'> = {},
+): string[] {
+  return [upper, keptHome ?? home, copy, git];
 }
 
 /** Streams for a caller that writes the input. */

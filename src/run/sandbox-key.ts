@@ -19,7 +19,7 @@ export function sandboxKey(context: HostContext, plan: RunPlan): string {
     [host.engine?.name ?? 'native', builder, mtimeMs, size],
     engineKey(host.engine),
     [host.cgroupPlan.kind, 'holds' in host.cgroupPlan ? host.cgroupPlan.holds : []],
-    [image?.id ?? null, config.runtime, config.user, workspace, network.spec.kind],
+    [image?.id ?? null, config.runtime, config.user, workspace, network.spec.kind, config.home.keep],
     [config.toolDirs, config.mounts, config.etc, config.hide, config.reveal],
     [config.envPass, config.pathEnv, Object.keys(config.envSet)],
     [config.limits, config.kernel],

@@ -16,6 +16,7 @@ export function describeStrength(plan: RunPlan): string {
     ...(plan.image === null ? [] : [`image ${shortId(plan.image.id)}`]),
     ...(plan.config.runtime === null ? [] : [`runtime ${plan.config.runtime}`]),
     plan.workspace,
+    ...(plan.keptHome === undefined ? [] : ['home kept: what one task leaves, the next one finds']),
     'namespaces',
     'seccomp',
     plan.network.spec.kind === 'gateway' ? 'gateway' : 'loopback only',

@@ -98,6 +98,7 @@ function describeService(
     user,
     home: HOME,
     homeDir: want.paths.home,
+    homeStays: false,
     etc:
       image === null
         ? {

@@ -126,7 +126,7 @@ describe('trust', () => {
 
   test('every key that widens rights needs approval, and no other key does', async () => {
     at.user(
-      'kernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\ntasks: { cost: 2, tokens: 1000 }\n',
+      'home: ~/aihome\nkernel: { unixSockets: false }\nlimits: { cpu: 1h, time: 1h, cpus: 1 }\nnetwork: { mode: off, defaults: false, limits: { bytesOut: 1g } }\ntasks: { cost: 2, tokens: 1000 }\n',
     );
     const values: Record<string, unknown> = {
       user: 1234,
@@ -144,6 +144,8 @@ describe('trust', () => {
       'compose.env': { TAG: '15' },
       'compose.timeout': '1m',
       workspace: 'copy',
+      'home.keep': 'project',
+      'home.shared': true,
       'tools.defaults': false,
       'tools.add': ['.foo'],
       'tools.remove': ['.cargo'],

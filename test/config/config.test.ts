@@ -23,6 +23,7 @@ describe('layers', () => {
       backend: 'auto',
       docker: { enabled: false, registries: [] },
       compose: null,
+      home: { keep: 'task' },
       workspace: 'auto',
       image: null,
       runtime: null,
@@ -181,7 +182,7 @@ describe('layers', () => {
 
 describe('errors', () => {
   const known =
-    'user, backend, image, dockerfile, runtime, docker, compose, workspace, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, agents, prices, services, checks, merge, review';
+    'user, backend, image, dockerfile, runtime, docker, compose, workspace, home, tools, mounts, etc, env, hide, reveal, limits, kernel, network, secrets, hooks, gateway, setup, tasks, agents, prices, services, checks, merge, review';
   test.each([
     ['bogus: 1\n', `ags.yaml:1:1: unknown key "bogus"; known keys: ${known}`],
     ['hide: []\n\nmount: []\n', 'ags.yaml:3:1: unknown key "mount" (did you mean "mounts"?)'],

@@ -59,6 +59,7 @@ function planInput(user: PlanInput['user']): PlanInput {
     user,
     home: '/home/dev',
     homeDir: `${RUN}/home`,
+    homeStays: false,
     root: HOST_ROOT,
     imageEnv: {},
     etc: { kind: 'copy', directory: '/home/dev/.cache/ags/etc-4kd2xz' },

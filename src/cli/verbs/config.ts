@@ -5,6 +5,7 @@ import { imageText } from '../../config/asks.ts';
 import type { ConfigInput, EffectiveConfig } from '../../config/effective.ts';
 import { describeEndpoint } from '../../config/agent-asks.ts';
 import { formatHookCommand } from '../../config/hook-asks.ts';
+import { homeText } from '../../config/home.ts';
 import { LIMIT_FIELDS, LIMIT_KINDS } from '../../config/limits.ts';
 import { loadConfig } from '../../config/load.ts';
 import { formatSource } from '../../config/network/asks.ts';
@@ -77,6 +78,8 @@ function rowsOf(config: EffectiveConfig): Row[] {
     one('image', imageText(config.image)),
     one('runtime', config.runtime ?? 'the default'),
     one('workspace', config.workspace),
+    one('home.keep', homeText(config.home)),
+    ...(config.home.keep === 'directory' ? [one('home.shared', config.home.shared)] : []),
     one('tools.defaults', config.toolDefaults),
     ...many('tools', config.toolDirs),
     ...many(

@@ -150,6 +150,11 @@ export const VERBS = {
     summary: 'show the effective configuration and the origin of each value',
     load: () => import('./config.ts'),
   },
+  home: {
+    group: 'Set up',
+    summary: 'show or empty the home that stays between tasks',
+    load: () => import('./home.ts'),
+  },
   trust: {
     group: 'Set up',
     summary: "approve what this project's ags.yaml and hooks ask for",

@@ -61,10 +61,10 @@ export function publicJsonSchema(): Record<string, unknown> {
   const setup = plain.properties?.['setup'];
   if (setup?.properties?.['run'])
     Object.assign(plain.properties ?? {}, { setup: { anyOf: [setup, setup.properties['run']] } });
-  for (const name of ['docker', 'compose']) {
+  for (const [name, short] of SHORT) {
     const key = plain.properties?.[name];
-    if (key?.properties?.['enabled'])
-      Object.assign(plain.properties ?? {}, { [name]: { anyOf: [key, key.properties['enabled']] } });
+    if (key?.properties?.[short])
+      Object.assign(plain.properties ?? {}, { [name]: { anyOf: [key, key.properties[short]] } });
   }
   // A service may be just its preset, or be removed.
   const services = plain.properties?.['services'];
@@ -152,6 +152,13 @@ function typeOf(schema: Schema): string {
   return schema.type === 'object' ? (schema.properties ? 'keys' : 'names with values') : 'text';
 }
 
+/** Sections that one value stands for. */
+const SHORT = [
+  ['docker', 'enabled'],
+  ['compose', 'enabled'],
+  ['home', 'keep'],
+] as const;
+
 const BUILT_IN: Readonly<Record<string, string>> = {
   user: String(USER),
   backend: BACKEND,
@@ -160,6 +167,8 @@ const BUILT_IN: Readonly<Record<string, string>> = {
   'compose.override': COMPOSE_OVERRIDE,
   'compose.timeout': COMPOSE_TIMEOUT,
   workspace: WORKSPACE,
+  'home.keep': 'task',
+  'home.shared': 'false',
   'setup.timeout': SETUP_TIMEOUT,
   'checks.timeout': CHECKS_TIMEOUT,
   'merge.check': 'false',

@@ -133,6 +133,7 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
     if (at?.range) offsets.set(key, at.range[0]);
     if (isMap(at)) return readMap(at, key);
     if (isScalar(at) && (key === 'docker' || key === 'compose')) return { enabled: read(at, `${key}.enabled`) };
+    if (isScalar(at) && key === 'home') return { keep: read(at, 'home.keep') };
     if (isSeq(at) && key === 'setup') return { run: read(at, 'setup.run') };
     if (isSeq(at)) return at.items.map((item, i) => read(item as Node, `${key}[${i}]`));
     const isService = SERVICE.test(key);

@@ -6,6 +6,7 @@ import { agents } from './agents.ts';
 import { checks } from './checks.ts';
 import { compose } from './compose.ts';
 import { docker } from './docker.ts';
+import { home } from './home.ts';
 import { hooks } from './hooks.ts';
 import { services } from './services.ts';
 import { source } from './source.ts';
@@ -187,6 +188,7 @@ export const ConfigFile = section({
       "How a sandbox gets its own copy of the project's files: overlay (copy-on-write, ready at once), copy (a full copy, slower and larger), or auto (overlay where the kernel allows it, otherwise copy).",
     examples: ['auto'],
   }),
+  home,
   tools: section({
     defaults: flag.meta({
       description:

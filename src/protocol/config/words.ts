@@ -8,6 +8,7 @@ export const WORDS = {
   cpus: 'a number such as 2 or 1.5, or none',
   backend: 'auto, native, docker or podman',
   registry: 'a registry such as ghcr.io or registry.corp:5000, or docker.io=https://mirror.corp',
+  home: 'task, project, or a directory: an absolute path, or one that begins with ~/',
   workspace: 'auto, overlay or copy',
   image: 'the name of an image such as debian:12, devcontainer, or none',
   dockerfile: 'a path in the project such as .ags/Dockerfile',
@@ -56,6 +57,7 @@ export const RUNTIME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const REGISTRY =
   /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?(?:=https?:\/\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?)?$/;
 export const PLACE = /^(~\/|\/)/;
+export const HOME = /^(task|project|(~\/|\/).*)$/;
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export const ENV_PASS = /^[A-Za-z_]([A-Za-z0-9_]*|[A-Za-z0-9_]*_\*)$|^_\*$/;
 // A negated pattern would reveal a hidden file without `ags trust`; `reveal` is the key for that.

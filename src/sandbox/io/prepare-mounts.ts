@@ -118,7 +118,7 @@ function inTheWay(to: string): AgsError {
   return new AgsError(
     'backend.failed',
     `${to} cannot be mounted: the sandbox's home has something else in its place.`,
-    { hint: 'Start again with a fresh home: ags restart <task>' },
+    { hint: 'Start again with a fresh home: ags restart <task>. If the home is kept between tasks: ags home reset' },
   );
 }
 

@@ -45,7 +45,7 @@ export function planSources(input: {
   const source = (mount: Mount): string => {
     switch (mount.kind) {
       case 'bind':
-        return reach(mount.from, mount.writable ? 'no' : (mount.veil ?? 'must'));
+        return mount.writable ? reach(mount.from, 'no', true) : reach(mount.from, mount.veil ?? 'must');
       case 'file': {
         const at = join('files', String(files.length));
         files.push({ path: at, content: mount.content, binary: mount.binary === true });
@@ -61,12 +61,14 @@ export function planSources(input: {
         return '';
     }
   };
-  const reach = (path: string, veil: Veil): string => {
+  const reach = (path: string, veil: Veil, writable = false): string => {
     const inside = relative(runDir, path);
     if (inside !== '' && !inside.startsWith('..') && !isAbsolute(inside)) return join(here, inside);
-    // Directories that all users can read need no mapping.
-    const mapped = input.callerIsRoot && !LOCAL_DIRS.includes(path) && !path.startsWith('/etc/');
-    if (!mayMount || SYSTEM_DIRS.includes(path) || (!mapped && veil === 'no')) return path;
+    // Directories that all users can read need no mapping. What a sandbox writes must belong to its own user: a program with the setuid
+    // bit that it leaves would otherwise belong to the owner of the project, who may be root.
+    const mapped = input.callerIsRoot && !writable && !LOCAL_DIRS.includes(path) && !path.startsWith('/etc/');
+    const direct = veil === 'no' && !mapped && !(input.callerIsRoot && writable);
+    if (!mayMount || SYSTEM_DIRS.includes(path) || direct) return path;
     const at = join('stage', String(staged.length));
     staged.push({ from: path, at, mapped, veil });
     return join(here, at);

@@ -19,6 +19,8 @@ export interface PlanInput {
   readonly user: { readonly uid: number; readonly gid: number; readonly name: string; readonly shell: string };
   readonly home: string;
   readonly homeDir: string;
+  /** It was there before this task, and stays after it. */
+  readonly homeStays: boolean;
   readonly root: SandboxRoot;
   /** The copy of /etc made for sandboxes; over an image, the files that are mounted in its /etc. */
   readonly etc:
@@ -103,7 +105,13 @@ export function planSandbox(input: PlanInput): SandboxSpec {
       why: 'certificate authorities that programs trust',
     })),
     ...varMounts(input),
-    { kind: 'bind', from: hostPath(input.homeDir), to: sandboxPath(home), writable: true, why: "the task's own home" },
+    {
+      kind: 'bind',
+      from: hostPath(input.homeDir),
+      to: sandboxPath(home),
+      writable: true,
+      why: input.homeStays ? 'a home that stays for the next task' : "the task's own home",
+    },
     ...tools,
     ...extra,
     ...input.more.mounts.map(({ from, to }) => bind(from, to, 'a program of the agent')),
@@ -218,7 +226,9 @@ function planEnv(input: PlanInput, visible: readonly string[]): Record<string, s
   }
   return {
     ...env,
-    PATH: [...input.more.path, planPath(input, visible)].join(':'),
+    PATH: [...input.more.path, planPath(input, visible), ...(input.homeStays ? [`${input.home}/.local/bin`] : [])].join(
+      ':',
+    ),
     HOME: input.home,
     USER: input.user.name,
     LOGNAME: input.user.name,

@@ -37,7 +37,8 @@ export async function runBeside(stored: StoredTask, argv: readonly string[], str
   socket.on('data', (chunk: Buffer) => {
     if (!read(chunk)) socket.destroy();
   });
-  const closed = once(socket, 'close');
+  // The command may end while its input is still being sent: that error is none.
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   streams.stdin.on('data', (data: Buffer) => {
     for (let at = 0; at < data.length; at += PIECE) socket.write(frame('d', data.subarray(at, at + PIECE)));
   });

@@ -7,7 +7,7 @@
 # loopback; the runner comes in by Sandbox.connect. A program inside can connect as well: it gets nothing that it could not do
 # by itself. A connection sends a line "tty|pipe|split columns rows count" (split: errors apart from output), then as many
 # lines as count says, each a word of the command in hexadecimal, and then frames (lib/stream/frames.ts).
-use strict; use warnings; use IO::Socket::INET; use POSIX ();
+use strict; use warnings; no warnings 'exec'; use IO::Socket::INET; use POSIX ();
 my $port = shift;
 my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 16, ReuseAddr => 1);
 pipe(my $woken, my $wake) or die;

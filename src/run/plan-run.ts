@@ -3,6 +3,7 @@
 import { realpathSync } from 'node:fs';
 import type { ConfigFlags, EffectiveConfig } from '../config/effective.ts';
 import type { NetworkPolicy } from '../protocol/network.ts';
+import { loopbackHint } from '../config/network/loopback.ts';
 import { loadConfig } from '../config/load.ts';
 import { NO_MACHINE, readMachine } from '../sandbox/spec/machine.ts';
 import { prepareNetwork, type PlannedNetwork } from './network/plan-network.ts';
@@ -107,15 +108,10 @@ const NO_NETWORK = 'Network: only loopback, because on this system only bwrap ma
 
 const NO_DOCKER = 'Nested Docker: none, for the same reason.';
 
-/** Rules for names of loopback never lead anywhere. */
 function loopbackRules({ rules, addresses }: NetworkPolicy): string[] {
+  // With granted loopback addresses, such a rule works.
   if (addresses.some((block) => /^(?:127\.|::1)/.test(block))) return [];
-  return rules
-    .filter(({ action, host }) => action === 'allow' && (host === 'localhost' || host.endsWith('.localhost')))
-    .map(
-      ({ host, port, origin }) =>
-        `The rule for ${host}:${port} (${origin}) has no effect: this machine's loopback is not in the sandbox. For the model of an agent, write into your config.yaml: agents: { <agent>: { url: "http://${host}:${port}" } }. For any other service: --tcp <name>:${port}=${host}:${port}`,
-    );
+  return rules.flatMap((rule) => loopbackHint(rule) ?? []);
 }
 
 function notShown(path: string): string {

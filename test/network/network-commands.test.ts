@@ -154,6 +154,13 @@ describe('ags allow', () => {
     expect([one.rules, two.rules]).toEqual([[rule({})], []]);
   });
 
+  test("a rule for this machine's loopback names what works instead", async () => {
+    expect(await ags(['allow', '--always', 'localhost:11434'])).toMatch(
+      /A rule for localhost has no effect.*agents: \{ <agent>: \{ url: "http:\/\/localhost:11434" \} \}.*--tcp <name>:11434=localhost:11434/,
+    );
+    expect(await ags(['deny', '--always', 'localhost:11434'])).not.toContain('no effect');
+  });
+
   test('fails with a hint when no sandbox runs', async () => {
     await expect(ags(['allow', '*.a.test'])).rejects.toMatchObject({
       code: 'task.not-found',

@@ -1,4 +1,5 @@
 // cli/net/rule-verb.ts: the code that `ags allow` and `ags deny` share.
+import { loopbackHint } from '../../config/network/loopback.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
@@ -49,7 +50,7 @@ function scopeOf({ values }: Arguments): RuleScope {
   return values['always'] === true ? { kind: 'always' } : { kind: 'running' };
 }
 
-function changeText(change: RuleChange, scope: RuleScope, action: string, ctx: Context): string {
+function changeText(change: RuleChange, scope: RuleScope, action: NetworkRule['action'], ctx: Context): string {
   const { rules, reached, file, off } = change;
   const done = action === 'allow' ? 'Allowed' : 'Denied';
   const names = rules.map(formatRule).join(', ');
@@ -74,6 +75,7 @@ function changeText(change: RuleChange, scope: RuleScope, action: string, ctx: C
         ? 'The network of this sandbox is off, so the rule has no effect.'
         : 'The network is off (network.mode), so the rule has no effect yet.',
     );
+  lines.push(...rules.flatMap((rule) => loopbackHint({ ...rule, action }) ?? []));
   if (file === null && action === 'allow' && !off)
     lines.push(`To keep it: ags allow --project ${rules.map(formatRule).map(quoted).join(' ')}`);
   return lines.map((line) => `${line}\n`).join('');

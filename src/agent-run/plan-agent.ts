@@ -1,6 +1,7 @@
 // agent-run/plan-agent.ts: plans an agent's run: its program, its sign-in, the hosts it may reach, and the layers of its workspace.
 import type { Agent } from '../agents/agent.ts';
 import { agentNamed, AGENTS } from '../agents/agents.ts';
+import type { SettingsFile } from '../agents/settings.ts';
 import { commandAgent } from '../agents/command.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
@@ -9,6 +10,7 @@ import type { StoredTask } from '../store/tasks.ts';
 import { findProgram } from '../agent-setup/programs.ts';
 import type { AgentProgram } from '../agent-setup/agent-program.ts';
 import type { BringOutDetails } from '../results/bring-out.ts';
+import { readSettings } from '../agent-setup/read-settings.ts';
 import { withAgent } from '../agent-setup/agent-network.ts';
 import { endpointFor } from '../agent-setup/own-endpoint.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
@@ -25,6 +27,7 @@ export interface PlannedAgent {
   readonly signIn: FoundSignIn | null;
   /** null: the agent's own choice. */
   readonly model: string | null;
+  readonly settings: readonly SettingsFile[];
 }
 
 export function agentOf(goal: Pick<Goal, 'agent' | 'command'>): Agent {
@@ -60,6 +63,7 @@ export async function planAgentRun(
     },
   });
   const model = modelFor(agent, goal, plan.config);
+  const settings = readSettings(context.home, agent, plan.config);
   const program = await findProgram(context, agent, plan);
   if (program === null)
     throw new AgsError(
@@ -77,7 +81,7 @@ export async function planAgentRun(
     const { checkSecret } = await import('../run/network/open-gateway.ts');
     await checkSecret(context, plan.config.network, found.secret);
   }
-  return { agent, plan, program, signIn: found, model };
+  return { agent, plan, program, signIn: found, model, settings };
 }
 
 /** The model of the goal, else the one that the configuration gives this agent. */

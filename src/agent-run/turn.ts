@@ -104,6 +104,7 @@ function planAgent(input: TurnInput, interactive: boolean): AgentPlan {
     model: planned.model,
     signIn: planned.signIn?.signIn ?? null,
     endpoint: endpointOf(planned.signIn),
+    settings: planned.settings,
     ownEndpoint: planned.signIn?.secret.own !== undefined,
     hooks: input.hooks.listener,
   });

@@ -17,6 +17,7 @@ import { LAUNCHERS_INSIDE, launchersDir, writeLaunchers, type Launcher } from '.
 import { endpointFor } from './own-endpoint.ts';
 import type { AgentProgram } from './agent-program.ts';
 import { findProgram } from './programs.ts';
+import { readSettings } from './read-settings.ts';
 
 export interface AgentsInside {
   /** Adds the model endpoints to the configuration. */
@@ -204,6 +205,7 @@ function prepared(
     signIn: by?.signIn ?? null,
     endpoint: endpointOf(by),
     ownEndpoint: by?.secret.own !== undefined,
+    settings: readSettings(context.home, agent, plan.config),
     hooks: null,
   });
   const variables = by === null ? {} : variablesOf(by, found, plan);

@@ -2,6 +2,7 @@
 // Invariant: no other code in ags knows an agent by its name.
 import type { AgentEvent } from '../protocol/agent-event.ts';
 import type { GateRequest, GateVerdict } from '../protocol/hook.ts';
+import type { SettingsFile, SettingsPlace } from './settings.ts';
 import type { SecretRule, TokenRefresh } from '../protocol/network.ts';
 
 export interface Agent {
@@ -15,6 +16,8 @@ export interface Agent {
   readonly signIns: readonly SignIn[];
   /** How it uses a model endpoint of the user's own; null: it has no model. */
   readonly own: OwnModel | null;
+  /** Which of the user's own settings it takes. */
+  readonly settings: readonly SettingsPlace[];
   /** Rules for the hosts it needs besides the model endpoint of its sign-in. */
   readonly hosts: readonly string[];
   /** Its own settings and scratch files in a project: not part of its work unless the base commit has them. Patterns as in .gitignore. */
@@ -126,6 +129,8 @@ export interface AgentInput {
   readonly endpoint: string | null;
   /** The endpoint is one of the user's own (`own`): its URL is complete, with its path. */
   readonly ownEndpoint: boolean;
+  /** The user's own settings, of `settings` of the agent. */
+  readonly settings: readonly SettingsFile[];
   /** How the agent's own hooks reach ags; null: no hooks, none to set up. */
   readonly hooks: HookListener | null;
 }

@@ -21,6 +21,7 @@ export function commandAgent(argv: readonly string[]): Agent {
     install: null,
     signIns: [],
     own: OWN,
+    settings: [],
     hosts: [],
     scratch: [],
     gate: 'observed',

@@ -1,15 +1,22 @@
-// config/agent-asks.ts: model endpoints that a project wants agents to use (see asks.ts). An endpoint sees all prompts and code, and
-// decides what the agent does.
+// config/agent-asks.ts: model endpoints that a project wants agents to use, and settings of the user's that they are to see (see
+// asks.ts). An endpoint sees all prompts and code, and decides what the agent does.
 import type { ModelEndpoint } from '../protocol/network.ts';
 import { formatSource } from './network/asks.ts';
 import type { AgentSettings, EffectiveConfig } from './effective.ts';
 
 export function agentAsks(base: EffectiveConfig, asked: EffectiveConfig): string[] {
-  return Object.entries(asked.agents).flatMap(([name, { endpoint }]) => {
-    const before = base.agents[name]?.endpoint ?? null;
-    if (endpoint === null || identity(endpoint) === identity(before)) return [];
+  return Object.entries(asked.agents).flatMap(([name, { endpoint, settings }]) => {
+    const before = base.agents[name];
+    const known = before?.settings.map(({ path }) => path) ?? [];
     return [
-      `${endpoint.origin}: agents.${name}.url: send what ${name} reads and writes to ${describeEndpoint(endpoint)}`,
+      ...(endpoint === null || identity(endpoint) === identity(before?.endpoint ?? null)
+        ? []
+        : [
+            `${endpoint.origin}: agents.${name}.url: send what ${name} reads and writes to ${describeEndpoint(endpoint)}`,
+          ]),
+      ...settings
+        .filter(({ path }) => !known.includes(path))
+        .map(({ path, origin }) => `${origin}: agents.${name}.settings: see ~/${path} of your home`),
     ];
   });
 }

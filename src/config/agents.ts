@@ -1,6 +1,8 @@
-// config/agents.ts: merges the `agents` of all layers: each agent's model endpoint, and its model. Pure.
+// config/agents.ts: merges the `agents` of all layers: each agent's model endpoint, its model, and the user's settings it sees. Pure.
 // Invariants: a key goes only to the URL that the same file gives beside it, so a project's file can never send a key of the user's
 // file elsewhere. Without TLS, an endpoint is on this machine.
+import { normalize } from 'node:path';
+import { isWithin } from '../lib/files.ts';
 import { canonicalHost, hostAndPort, hostInUrl } from '../protocol/host-name.ts';
 import type { ModelEndpoint } from '../protocol/network.ts';
 import type { AgentSettings } from './effective.ts';
@@ -25,12 +27,30 @@ export function mergeAgents(
       merged[name] = {
         endpoint: values.url === undefined ? before.endpoint : endpointOf(layer, key, values.url, values, home),
         model: values.model ?? before.model,
+        settings: [...before.settings, ...settingsOf(layer, key, values.settings ?? [], home, before.settings)],
       };
     }
   return merged;
 }
 
-const NONE: AgentSettings = { endpoint: null, model: null };
+const NONE: AgentSettings = { endpoint: null, model: null, settings: [] };
+
+function settingsOf(
+  layer: Layer,
+  key: string,
+  written: readonly string[],
+  home: string,
+  before: AgentSettings['settings'],
+): AgentSettings['settings'] {
+  const paths = written.map((text, i) => {
+    const path = normalize(text.startsWith('~/') ? `${home}/${text.slice(2)}` : text).replace(/\/$/, '');
+    if (path === home || !isWithin(path, home))
+      throw wrongValue(layer, `${key}.settings[${i}]`, `${quote(text)} is not below your home`);
+    return { path: path.slice(home.length + 1), origin: originOf(layer, `${key}.settings[${i}]`) };
+  });
+  const known = before.map(({ path }) => path);
+  return paths.filter(({ path }, i) => !known.includes(path) && paths.findIndex((one) => one.path === path) === i);
+}
 
 function refuseLone(layer: Layer, key: string, values: Written): void {
   const lone = (['key', 'header'] as const).find((name) => values[name] !== undefined);

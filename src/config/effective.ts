@@ -50,6 +50,8 @@ export interface AgentSettings {
   /** null: the usual provider. */
   readonly endpoint: ModelEndpoint | null;
   readonly model: string | null;
+  /** The user's own settings that it sees, relative to the home. */
+  readonly settings: readonly { readonly path: string; readonly origin: string }[];
 }
 
 export interface EffectiveConfig {

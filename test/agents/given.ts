@@ -17,6 +17,7 @@ export function inputFor(agent: Agent, more: Partial<AgentInput> = {}): AgentInp
     signIn: agent.signIns[0] ?? null,
     endpoint: 'http://127.0.0.1:3129/agent-it',
     ownEndpoint: false,
+    settings: [],
     hooks: null,
     ...more,
   };

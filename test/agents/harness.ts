@@ -24,6 +24,7 @@ export interface TurnOptions {
   /** A kind means the first sign-in of that kind. */
   readonly signIn?: SignIn['kind'] | SignIn;
   readonly mode?: AgentInput['mode'];
+  readonly settings?: AgentInput['settings'];
   readonly onEvent?: (event: AgentEvent, driver: AgentDriver) => void;
 }
 
@@ -146,6 +147,7 @@ export async function createStage(
       signIn,
       endpoint: endpointUrl,
       ownEndpoint: signIn?.secret.own !== undefined,
+      settings: options.settings ?? [],
       hooks: options.hooks === undefined ? null : listeners[options.hooks],
     });
     for (const { path, content } of plan.homeFiles) put(join(home, path), content);

@@ -8,6 +8,7 @@ import { MISSES_RIPGREP } from './driven.ts';
 import { LISTENER, eventsOf, inputFor, recorded, recordedRuns } from './given.ts';
 import { createStage, KEY } from './harness.ts';
 import { expectToWithstand } from './mangle.ts';
+import { OWN_SEEN, ownTurn } from './own.ts';
 import { programOf } from './programs.ts';
 
 describe('the plan of Qwen Code', () => {
@@ -268,12 +269,15 @@ describe('the real Qwen Code', () => {
       'before run_shell_command',
     ]);
 
-    const second = await stage.turn({ session: first.session });
+    // The second turn is at an endpoint and with settings of the user's own.
+    const second = await stage.turn({ ...ownTurn(qwen, stage, 'my/model'), session: first.session });
     expect(second.session).toBe(first.session);
     expect(second.events.at(-1)).toEqual({ type: 'agent.finished', ok: true, text: 'More done.' });
     expect(new Set(model.requests.map(({ keyOk, path }) => `${path} ${keyOk}`))).toEqual(
-      new Set(['/compatible-mode/v1/chat/completions true']),
+      new Set(['/compatible-mode/v1/chat/completions true', '/chat/completions true']),
     );
+    for (const one of OWN_SEEN) expect(JSON.stringify(model.requests.at(-1)?.body)).toContain(one);
+    expect(model.requests.at(-1)?.body).toMatchObject({ model: 'my/model' });
   }, 240_000);
 
   test('a wrong key is a failed sign-in', async () => {

@@ -32,6 +32,7 @@ test('an endpoint has one spelling, and its key a source', async () => {
         origin,
       },
       model: 'big',
+      settings: [],
     },
   });
   expect(origins['agents.claude.url']).toBe(origin);
@@ -93,4 +94,14 @@ test("a project's file redirects no model without approval, and says everything 
 test('an unknown agent is named, with those that there are', async () => {
   at.user('agents: { cluade: { model: m } }\n');
   expect((await at.problem()).message).toContain('unknown key "cluade" in agents (did you mean "claude"?)');
+});
+
+test("a project's file that names settings of the user's needs approval for each", async () => {
+  at.user('agents: { claude: { settings: [~/.claude/CLAUDE.md] } }\n');
+  at.project('agents:\n  claude:\n    settings:\n      - ~/.claude/CLAUDE.md\n      - ~/.claude/skills/\n');
+  expect(await at.asks()).toEqual(['ags.yaml:5: agents.claude.settings: see ~/.claude/skills of your home']);
+  at.project('agents: { claude: { settings: [/etc/passwd] } }\n');
+  expect((await at.problem()).message).toContain('"/etc/passwd" is not below your home');
+  at.project('agents: { claude: { settings: [~/../x] } }\n');
+  expect((await at.problem()).message).toContain('"~/../x" is not below your home');
 });

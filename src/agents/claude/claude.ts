@@ -6,6 +6,7 @@ import { driveClaude } from './driver.ts';
 import { readHook, WRITING_TOOLS } from './tools.ts';
 import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
 import { numberOf, parseObject, textOf, within } from '../json.ts';
+import { jsonKeys, jsonOf, moved, placesIn, SETTINGS } from '../settings.ts';
 import { toolHookCommand, toolHooks } from '../tool-hook.ts';
 
 /** It does not start without a key. The gateway replaces the header on every request, whatever it holds. */
@@ -22,6 +23,16 @@ const BEARER: SignIn['secret'] = {
 };
 
 const TRIAL = { path: '/v1/models', headers: { 'anthropic-version': '2023-06-01' } };
+
+/** Of the user's settings.json. Hooks, permissions, credentials and commands are left out: they are for the user's own machine. */
+const SETTINGS_KEYS = [
+  'outputStyle',
+  'language',
+  'includeCoAuthoredBy',
+  'attribution',
+  'alwaysThinkingEnabled',
+  'effortLevel',
+];
 
 export const claude: Agent = {
   name: 'claude',
@@ -69,6 +80,11 @@ export const claude: Agent = {
       },
     },
   ],
+  settings: [
+    ...placesIn('.claude', 'CLAUDE.md rules/ skills/ agents/ commands/'),
+    { path: '.claude/settings.json', part: jsonKeys(...SETTINGS_KEYS) },
+    { path: '.claude.json', part: jsonKeys('mcpServers') },
+  ],
   own: {
     protocol: 'Anthropic Messages',
     header: 'authorization',
@@ -87,6 +103,8 @@ export const claude: Agent = {
   drive: driveClaude,
 };
 
+const MERGED: readonly string[] = ['.claude/settings.json', '.claude.json'];
+
 /** As settings, which every subcommand accepts. */
 const NO_PERMISSIONS = { skipDangerousModePermissionPrompt: true, permissions: { defaultMode: 'bypassPermissions' } };
 
@@ -94,20 +112,25 @@ const HEADLESS = ['-p', '--input-format', 'stream-json', '--output-format', 'str
 
 function plan(input: AgentInput): AgentPlan {
   const headless = input.mode === 'headless';
+  // A command that a person starts reads its own home, and so do its subcommands.
+  const own = input.mode === 'command' ? { argv: [], files: [] } : ownSettings(input.settings);
+  const inHome = input.mode === 'command' ? input.settings.filter(({ path }) => !MERGED.includes(path)) : [];
   const model = input.model === null ? [] : ['--model', input.model];
   return {
     argv:
       input.mode === 'command'
-        ? [...input.program, '--settings', JSON.stringify(NO_PERMISSIONS), ...model]
+        ? [...input.program, ...settingsOption(input, NO_PERMISSIONS), ...model]
         : [
             ...input.program,
-            ...(headless ? HEADLESS : ['--settings', JSON.stringify({ skipDangerousModePermissionPrompt: true })]),
+            ...(headless ? HEADLESS : []),
+            ...settingsOption(input, headless ? {} : { skipDangerousModePermissionPrompt: true }),
             '--dangerously-skip-permissions',
             '--setting-sources',
             '',
             // Without the project's settings it also skips CLAUDE.md; it reads that of an additional directory (see the variable below).
             '--add-dir',
             input.project,
+            ...own.argv,
             ...(input.session === null ? ['--session-id', input.newSession] : ['--resume', input.session]),
             ...model,
             ...(headless || input.prompt === '' ? [] : ['--', input.prompt]),
@@ -129,10 +152,44 @@ function plan(input: AgentInput): AgentPlan {
       ...keyVariable(input.signIn, input.ownEndpoint),
       ...(input.ownEndpoint ? everyModel(input.model) : {}),
     },
-    files: headless || input.hooks === null ? [] : [managedSettings(input.hooks)],
-    homeFiles: headless ? [] : [{ path: '.claude/.claude.json', content: noQuestions(input.project) }],
+    files: [...(headless || input.hooks === null ? [] : [managedSettings(input.hooks)]), ...own.files],
+    homeFiles: headless ? [] : [...inHome, { path: '.claude/.claude.json', content: noQuestions(input) }],
   };
 }
+
+/** Those of ags win. */
+function settingsOption({ settings }: AgentInput, ours: object): string[] {
+  const wanted = { ...jsonOf(settings, '.claude/settings.json'), ...ours };
+  return Object.keys(wanted).length === 0 ? [] : ['--settings', JSON.stringify(wanted)];
+}
+
+/** Read-only: as another directory with instructions, as a plugin, and as a file of MCP servers. */
+function ownSettings(settings: AgentInput['settings']): Pick<AgentPlan, 'argv' | 'files'> {
+  const instructions = [
+    ...moved(settings, ['.claude/CLAUDE.md'], '.claude', SETTINGS),
+    ...moved(settings, ['.claude/rules/'], '', `${SETTINGS}/`),
+  ];
+  const plugin = moved(settings, ['.claude/skills/', '.claude/agents/', '.claude/commands/'], '.claude', PLUGIN);
+  const servers = moved(settings, ['.claude.json'], '.claude.json', MCP);
+  return {
+    argv: [
+      ...(instructions.length === 0 ? [] : ['--add-dir', SETTINGS]),
+      ...(plugin.length === 0 ? [] : ['--plugin-dir', PLUGIN]),
+      ...(servers.length === 0 ? [] : ['--mcp-config', MCP]),
+    ],
+    files: [
+      ...instructions,
+      ...plugin,
+      ...(plugin.length === 0
+        ? []
+        : [{ to: `${PLUGIN}/.claude-plugin/plugin.json`, content: '{"name":"own","version":"1.0.0"}\n' }]),
+      ...servers,
+    ],
+  };
+}
+
+const PLUGIN = `${SETTINGS}/plugin`;
+const MCP = `${SETTINGS}/mcp.json`;
 
 /** For its small tasks and subagents it would ask for models that another endpoint may not have. */
 function everyModel(model: string | null): Record<string, string> {
@@ -151,8 +208,9 @@ function keyVariable(signIn: SignIn | null, own: boolean): Record<string, string
 }
 
 /** Answers the questions of a first start: theme, trust in the directory, use of the key. */
-function noQuestions(project: string): string {
+function noQuestions({ mode, project, settings }: AgentInput): string {
   return JSON.stringify({
+    ...(mode === 'command' ? jsonOf(settings, '.claude.json') : {}),
     hasCompletedOnboarding: true,
     theme: 'dark',
     customApiKeyResponses: { approved: [PLACEHOLDER], rejected: [] },

@@ -5,6 +5,7 @@ import { driveCodex } from './reader.ts';
 import { readHook } from './tools.ts';
 import { AGENT_HOOK_SECONDS } from '../hook-command.ts';
 import { numberOf, parseObject, textOf, within } from '../json.ts';
+import { placesIn } from '../settings.ts';
 import { toolHookCommand, toolHooks } from '../tool-hook.ts';
 
 const entry = (machine: 'x64' | 'arm64', triple: string): string =>
@@ -58,6 +59,7 @@ export const codex: Agent = {
       },
     },
   ],
+  settings: [...placesIn('.codex', 'AGENTS.md prompts/ skills/'), { path: '.codex/config.toml', part: serverTables }],
   own: {
     protocol: 'OpenAI Responses',
     header: 'authorization',
@@ -109,7 +111,14 @@ function plan(input: AgentInput): AgentPlan {
         : [{ to: '/etc/codex/requirements.toml', content: requirements(input.hooks, input.mode) }],
     // The directory must exist, and no user is there to trust the project.
     homeFiles: [
-      { path: '.codex/config.toml', content: `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n` },
+      ...input.settings.filter(({ path }) => path !== CONFIG),
+      {
+        path: CONFIG,
+        content: [
+          `[projects.${quote(input.project)}]\ntrust_level = "trusted"\n`,
+          ...input.settings.filter(({ path }) => path === CONFIG).map(({ content }) => content),
+        ].join('\n'),
+      },
     ],
   };
 }
@@ -119,6 +128,19 @@ function commandArgv(input: AgentInput): string[] {
   const more = ['approval_policy="never"', 'sandbox_mode="danger-full-access"', 'features.plugins=false'];
   const model = input.model === null ? [] : [`model=${quote(input.model)}`];
   return [...input.program, ...[...settings(input), ...more, ...model].flatMap((setting) => ['-c', setting])];
+}
+
+const CONFIG = '.codex/config.toml';
+
+/** The tables [mcp_servers...] of a configuration, as they are written. */
+function serverTables(text: string): string {
+  let inside = false;
+  const kept = text.split('\n').filter((line) => {
+    if (/^\s*\[/.test(line) && /\]\s*(?:#.*)?$/.test(line)) inside = /^\s*\[\s*"?mcp_servers"?\s*\./.test(line);
+    return inside;
+  });
+  if (kept.length === 0) throw new Error('it has no table [mcp_servers.<name>]');
+  return `${kept.join('\n')}\n`;
 }
 
 /** As TOML. On the command line they override every file. */

@@ -13,6 +13,7 @@ export const demo: Agent = {
   install: null,
   signIns: [],
   own: null,
+  settings: [],
   hosts: [],
   scratch: [],
   gate: 'enforced',

@@ -7,6 +7,7 @@ import { createGeminiReader } from './reader.ts';
 import { readHookAs } from './tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
 import { numberOf, parseObject, textOf } from '../json.ts';
+import { jsonKeys, jsonOf, placesIn } from '../settings.ts';
 import { driveLines } from '../line-driver.ts';
 
 /** The names of the same hooks in Claude Code. */
@@ -71,6 +72,10 @@ export const gemini: Agent = {
       },
     },
   ],
+  settings: [
+    ...placesIn('.gemini', 'GEMINI.md commands/ skills/'),
+    { path: '.gemini/settings.json', part: jsonKeys('mcpServers') },
+  ],
   own: {
     protocol: 'Gemini API',
     header: 'x-goog-api-key',
@@ -114,6 +119,7 @@ function plan(input: AgentInput): AgentPlan {
     },
     files: [{ to: TRUSTED, content: '{}\n' }],
     homeFiles: [
+      ...input.settings.filter(({ path }) => path !== '.gemini/settings.json'),
       { path: '.gemini/settings.json', content: `${JSON.stringify(settings(input), null, 2)}\n` },
       { path: '.gemini/.env', content: '' },
     ],
@@ -126,8 +132,9 @@ function sessionArgs({ session, newSession }: AgentInput): string[] {
 
 const TRUSTED = '/etc/gemini-cli/trusted-folders.json';
 
-function settings({ signIn, hooks, newSession, mode }: AgentInput): object {
+function settings({ signIn, hooks, newSession, mode, settings: own }: AgentInput): object {
   return {
+    ...jsonOf(own, '.gemini/settings.json'),
     security: {
       ...(signIn === null
         ? {}

@@ -6,6 +6,7 @@
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { REFUSED } from '../hook-command.ts';
 import { driveLines } from '../line-driver.ts';
+import { jsonKeys, jsonOf, moved, placesIn } from '../settings.ts';
 import { createOpencodeReader } from './reader.ts';
 import { readHook } from './tools.ts';
 
@@ -69,6 +70,9 @@ const PROVIDERS: readonly Known[] = [
   },
 ];
 
+/** Relative to the home. */
+const CONFIG = '.config/opencode';
+
 /** An endpoint of the user's own, through the adapter that is built in. */
 const OWN: Provider = { id: 'own', host: '', path: '', env: 'AGS_MODEL_KEY', model: null, small: null };
 
@@ -94,6 +98,10 @@ export const opencode: Agent = {
       ...(id === 'anthropic' ? { headers: { 'anthropic-version': '2023-06-01' } } : {}),
     },
   })),
+  settings: [
+    ...placesIn(CONFIG, 'AGENTS.md agent/ agents/ command/ commands/ skill/ skills/'),
+    { path: `${CONFIG}/opencode.json`, part: jsonKeys('mcp') },
+  ],
   own: {
     protocol: 'OpenAI chat completions',
     header: 'authorization',
@@ -120,6 +128,7 @@ function plan(input: AgentInput): AgentPlan {
   const model = modelOf(input.model, provider);
   const headless = input.mode === 'headless';
   const command = input.mode === 'command';
+  const own = input.settings.filter(({ path }) => path !== `${CONFIG}/opencode.json`);
   return {
     argv: [
       ...(input.hooks === null ? [] : ['/bin/sh', `${CONFIG_HOME}/start`]),
@@ -150,6 +159,7 @@ function plan(input: AgentInput): AgentPlan {
             { to: `${CONFIG_HOME}/start`, content: START },
             // It exits at once if it needs to write this file and cannot.
             { to: `${CONFIG_HOME}/opencode/.gitignore`, content: '*\n' },
+            ...moved(own, [`${CONFIG}/`], CONFIG, `${CONFIG_HOME}/opencode`),
           ],
     // Makes it believe that its packages are installed.
     homeFiles:
@@ -157,6 +167,7 @@ function plan(input: AgentInput): AgentPlan {
         ? [
             { path: '.config/opencode/node_modules/.keep', content: '' },
             { path: '.config/opencode/package-lock.json', content: `${JSON.stringify(INSTALLED)}\n` },
+            ...own,
           ]
         : [],
   };
@@ -176,6 +187,7 @@ function config(input: AgentInput, provider: Provider | undefined, model: string
     autoupdate: false,
     share: 'disabled',
     snapshot: false,
+    ...jsonOf(input.settings, `${CONFIG}/opencode.json`),
     ...(input.mode === 'command' ? { permission: 'allow' } : {}),
     // Without the project's configuration, its instructions are still read.
     ...(input.hooks === null

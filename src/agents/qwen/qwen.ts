@@ -4,6 +4,7 @@
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { actionOf } from '../gemini/tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
+import { jsonKeys, jsonOf, placesIn } from '../settings.ts';
 import { driveLines } from '../line-driver.ts';
 import { createQwenReader } from './reader.ts';
 import { readToolHook, toolHooks } from '../tool-hook.ts';
@@ -73,6 +74,10 @@ export const qwen: Agent = {
     },
     ...(trial === undefined ? {} : { trial: { path: path + trial } }),
   })),
+  settings: [
+    ...placesIn('.qwen', 'QWEN.md commands/ skills/ agents/'),
+    { path: '.qwen/settings.json', part: jsonKeys('mcpServers') },
+  ],
   own: {
     protocol: 'OpenAI chat completions',
     header: 'authorization',
@@ -122,7 +127,7 @@ function plan(input: AgentInput): AgentPlan {
           }),
     },
     files: [{ to: SYSTEM_SETTINGS, content: `${JSON.stringify(settings(input), null, 2)}\n` }],
-    homeFiles: [],
+    homeFiles: input.settings.filter(({ path }) => path !== '.qwen/settings.json'),
   };
 }
 
@@ -130,8 +135,9 @@ function sessionArgs({ session, newSession }: AgentInput): string[] {
   return session === null ? ['--session-id', newSession] : ['--resume', session];
 }
 
-function settings({ hooks, mode }: AgentInput): object {
+function settings({ hooks, mode, settings: own }: AgentInput): object {
   return {
+    ...jsonOf(own, '.qwen/settings.json'),
     // Headless commands need no terminal; in one, some finished commands were reported as hung up.
     ...(mode === 'headless' ? { tools: { shell: { enableInteractiveShell: false } } } : {}),
     general: { enableAutoUpdate: false, checkForUpdates: false },

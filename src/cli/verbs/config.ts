@@ -141,7 +141,8 @@ function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string 
 }
 
 function agentRows({ agents }: EffectiveConfig, one: (name: string, value: string) => Row): Row[] {
-  return Object.entries(agents).flatMap(([name, { endpoint, model }]) => [
+  return Object.entries(agents).flatMap(([name, { endpoint, model, settings }]) => [
+    ...settings.map(({ path, origin }): Row => ({ name: `agents.${name}.settings[0]`, value: `~/${path}`, origin })),
     ...(endpoint === null ? [] : [one(`agents.${name}.url`, describeEndpoint(endpoint))]),
     ...(model === null ? [] : [one(`agents.${name}.model`, model)]),
   ]);

@@ -1,8 +1,8 @@
 // protocol/config/agents.ts: the key `agents`, for the model endpoints of the user and the user's own settings of agents.
 import { z } from 'zod';
-import { section, text, words } from './forms.ts';
+import { list, section, text, words } from './forms.ts';
 import { source } from './source.ts';
-import { HEADER, MODEL_URL, WORDS } from './words.ts';
+import { HEADER, MODEL_URL, PLACE, WORDS } from './words.ts';
 
 /** `command` stands for every agent that is a command line. A test compares this list with the agents that ags has. */
 export const CONFIGURED_AGENTS = ['claude', 'codex', 'gemini', 'qwen', 'opencode', 'command'] as const;
@@ -29,6 +29,12 @@ const agent = section({
   model: words('the name of a model').meta({
     description: 'The model of this agent, as the endpoint calls it. It wins over `tasks.model`.',
     examples: ['qwen3-coder'],
+  }),
+  settings: list(text(PLACE, WORDS.place), 'paths such as ~/.claude/CLAUDE.md').meta({
+    description:
+      'Your own settings of the agent to show it, copied at its start: instructions, skills, commands, MCP servers (docs/agents/settings.md). Credentials, and files in which something looks like a secret, are refused.',
+    examples: [['~/.claude/CLAUDE.md', '~/.claude/skills/']],
+    needsTrust: true,
   }),
 }).partial();
 

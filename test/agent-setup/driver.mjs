@@ -14,6 +14,8 @@ const readLogin = (text) => {
 };
 const refresh = { url: 'https://tokens.test/token', clientId: 'acme-client' };
 const base = {
+  own: null,
+  settings: [],
   hosts: [],
   scratch: [],
   gate: 'enforced',
@@ -139,7 +141,7 @@ async function inside(context, name, script) {
   const { createTask } = await load('store/tasks');
   const { openRunNetwork } = await load('run/network/run-network');
   const { catchSignals, runSandboxed, writtenBy } = await load('run/run-sandboxed');
-  const found = await findSignIn(context, agentNamed(name));
+  const found = await findSignIn(context, agentNamed(name), null);
   if (found === null) return 44;
   const planned = await planRun(context, {});
   const config = { ...planned.config, secrets: [found.secret] };
@@ -189,7 +191,7 @@ async function token(context, name) {
   const { currentToken } = await load('run/network/token-refresh');
   const { checkSecret } = await load('run/network/open-gateway');
   const { userConfig } = await load('run/one-off-sandbox');
-  const { secret } = await findSignIn(context, agentNamed(name));
+  const { secret } = await findSignIn(context, agentNamed(name), null);
   const { network } = await userConfig(context, context.stateDir);
   // The clock is read after each look at the stored tokens; the second look is under the lock.
   const now = () => (process.stderr.write('looked\n'), new Date());

@@ -228,7 +228,7 @@ async function runTurns(
   const forgot = run.now.turns !== undefined && run.now.session === undefined;
   const first = run.now.turns === undefined ? { text: goal, drop: () => undefined } : takeMessage(stored.paths);
   const prompt = imported ? importedPrompt : forgot ? goalPrompt : (_goal: string, message: string) => message;
-  let message: TakenMessage | null = first === null ? null : { ...first, text: prompt(goal, first.text) };
+  let message: Message | null = first === null ? null : { ...first, text: prompt(goal, first.text) };
   await using hooks = await openHooks(runner, planned);
   const account = createRunAccount({
     run,
@@ -274,9 +274,16 @@ async function runTurns(
     if (told === null && !allowance.sendBack()) return refused(refusal, outcome?.exitCode ?? null);
     const knows = planned.agent.resumes && run.now.session !== undefined;
     const text = `${told === null ? '' : `${told.text}\n\n`}You are not done yet. ${refusal.reason}`;
-    message = { text: knows ? text : goalPrompt(goal, text), drop: () => told?.drop() };
+    message = {
+      text: knows ? text : goalPrompt(goal, text),
+      ofUser: told?.text ?? '',
+      drop: () => told?.drop(),
+    };
   }
 }
+
+/** For the agent; `ofUser`: what the user said, if that is not all of it. */
+type Message = TakenMessage & { readonly ofUser?: string };
 
 /** After a post-stop hook has refused as often as it may. */
 function refused({ reason, by }: Refusal, exitCode: number | null): Outcome {
@@ -328,7 +335,7 @@ function sandboxInput({
 async function takeTurn(
   { events, run, control, attention }: Runner,
   input: TurnSandboxInput,
-  { text: prompt, drop }: TakenMessage,
+  { text: prompt, ofUser = prompt, drop }: Message,
 ): Promise<TurnEnd> {
   const { planned, account } = input;
   const turn = (run.now.turns ?? 0) + 1;
@@ -346,7 +353,7 @@ async function takeTurn(
         agent: planned.agent.name,
         title: planned.agent.title,
         version: planned.program.version,
-        prompt: turn === 1 ? '' : prompt,
+        prompt: turn === 1 ? '' : ofUser,
         sandbox: run.now.label,
       });
       run.set({ turns: turn, fetched: false });

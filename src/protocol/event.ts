@@ -13,7 +13,7 @@ export type RunEvent =
   /** A line that a setup command printed. */
   | { readonly type: 'run.printed'; readonly text: string }
   | { readonly type: 'run.noticed'; readonly text: string }
-  /** A turn began. `prompt` is empty in the first turn, whose prompt is the goal. */
+  /** A turn began. `prompt` is empty in the first turn, whose prompt is the goal, and where a hook sent the agent back. */
   | {
       readonly type: 'run.started';
       readonly turn: number;

@@ -17,12 +17,6 @@ const asked = (machine: AgentMachine, name: string): string[] =>
     .filter(({ type, point }) => type === 'hook.decided' && point === 'post-stop')
     .map(({ verdict, mode }) => `${String(verdict)} ${String(mode)}`);
 
-const prompts = (machine: AgentMachine, name: string): unknown[] =>
-  machine
-    .events(name)
-    .filter(({ type }) => type === 'run.started')
-    .map((event) => event['prompt']);
-
 const INSIDE = '[ -e fixed.txt ] && exit 0\necho "not fixed // write: fixed.txt yes" >&2\nexit 2\n';
 /** The agent's own hook client, used early. */
 const EARLY = `run: echo '{"tool":"","action":{}}' | perl -T /run/ags/hook stop`;
@@ -41,12 +35,14 @@ test.each(USUAL)('as %s: hooks outside and inside send an agent back until both 
   expect(asked(machine, 'back')).toEqual(
     ['refused', 'allowed', 'refused', 'allowed', 'allowed'].map((one) => `${one} enforced`),
   );
-  const back = 'You are not done yet. Refused by the hook';
-  expect(prompts(machine, 'back')).toEqual([
-    '',
-    `${back} ~/.config/ags/hooks/post-stop: missing // write: done.txt yes`,
-    `${back} sh inside.sh (ags.yaml:3): not fixed // write: fixed.txt yes`,
+  const refusals = machine.events('back').filter(({ verdict }) => verdict === 'refused');
+  expect(refusals.map(({ reason }) => reason)).toEqual([
+    'Refused by the hook ~/.config/ags/hooks/post-stop: missing // write: done.txt yes',
+    'Refused by the hook sh inside.sh (ags.yaml:3): not fixed // write: fixed.txt yes',
   ]);
+  // They are not shown as messages of the user.
+  const started = machine.events('back').filter(({ type }) => type === 'run.started');
+  expect(started.map((event) => event['prompt'])).toEqual(['', '', '']);
   const sessions = machine
     .events('back')
     .flatMap((event) => (event.type === 'agent.started' ? [event['session']] : []));

@@ -102,6 +102,7 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
   for (const agent of new Set([...agents, ...own])) {
     const { model } = await planAgentRun(context, project, goalOf({ text: '' }, agent));
     for (const one of request.goals) {
+      if (one.agent !== undefined && one.agent !== agent) continue;
       const goal = goalOf(one, one.agent ?? agent);
       const wanted = goal.model ?? model;
       if (goal.maxCostMicros !== null && wanted !== null) requirePrice(wanted, plan.config.prices);
@@ -109,6 +110,8 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
   }
   const made: StoredTask[] = [];
   const ids = new Map<string, string>();
+  // A goal without a name takes none that another has.
+  const given = ordered.flatMap(({ name }) => (name === null ? [] : [slug(name)]));
   for (const goal of ordered) {
     const { name, text, agent: own, after } = goal;
     const attempts = own === undefined ? agents : agents.map(() => own);
@@ -117,8 +120,9 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
       const stem = name ?? slug(text.split('\n')[0] ?? '', 32);
       const wanted = agents.length > 1 ? `${slug(stem)}-${i + 1}` : slug(stem);
       const attemptOf = agents.length > 1 ? (id: string) => ({ attemptOf: (first ??= id) }) : () => ({});
+      const others = name === null ? new Set([...taken, ...given]) : taken;
       const waits = after === undefined ? {} : { after: ids.get(after) ?? after };
-      const stored = makeTask(context, project, goalOf(goal, agent), freeNames(wanted, taken), attemptOf, waits);
+      const stored = makeTask(context, project, goalOf(goal, agent), freeNames(wanted, others), attemptOf, waits);
       taken.add(stored.id);
       if (name !== null) ids.set(name, stored.id);
       spawnRunner(context, stored.paths, stored.id, stored.run);

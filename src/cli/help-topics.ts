@@ -87,7 +87,7 @@ function environment(paint: Paint): string {
 function json(paint: Paint): string {
   return [
     wrap(
-      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, export, import, image, devcontainer, open, allow, deny, net, services, agents, auth, config, home, trust, doctor. They print one document on stdout (start and logs: one event a line), without colours, and never ask a question: pass the flag that answers it.',
+      'Commands that show something take --json: start, logs, show, plan, list, rm, cleanup, review, diff, check, merge, apply, undo, export, import, image, devcontainer, open, allow, deny, net, services, agents, auth, config, home, trust, doctor. They print one document on stdout (start and logs: one event a line; show, check and merge: one line for each task), without colours, and never ask a question: pass the flag that answers it.',
     ),
     section(
       'Conventions',

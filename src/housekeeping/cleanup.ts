@@ -42,7 +42,10 @@ export async function planCleanup(context: HostContext, options: CleanupOptions)
     project === undefined
       ? all
       : all.filter((entry) => entry.kind === 'whole' && entry.stored.task.project === project);
-  const tasks = await Promise.all(entries.map((entry) => judge(context, entry, options)));
+  // A goal may begin from the result of a task in which nothing is left to review.
+  const awaited = new Set(all.flatMap((entry) => (entry.kind === 'whole' ? (entry.stored.run.after ?? []) : [])));
+  const judged = options.all ? entries : entries.filter(({ id }) => !awaited.has(id));
+  const tasks = await Promise.all(judged.map((entry) => judge(context, entry, options)));
   const removed = tasks.flatMap(({ item }) => (item === null ? [] : [item]));
   const going = new Set(removed.map(({ name }) => name));
   const staying = entries.filter((entry) => !going.has(entry.id) && !isRunning(entry));

@@ -63,6 +63,7 @@ function environment(paint: Paint): string {
         ['FORCE_COLOR', 'colours even if the output is not a terminal'],
         ['SHELL', 'the shell that "ags shell" starts'],
         ['VISUAL, EDITOR', 'the editor for the goal of "ags start", and for "ags review"'],
+        ['GIT_PAGER, PAGER', 'the pager of "ags diff"; core.pager of your git settings counts too'],
         ['AGS_DEVCONTAINER', '1 in a dev container made by ags; "ags net" then reports on that container'],
       ]),
       paint,

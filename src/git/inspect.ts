@@ -153,7 +153,7 @@ function parseRefs(listing: Buffer): { oid: string; name: string }[] {
     });
 }
 
-function parseConfig(listing: Buffer): Map<string, string> {
+export function parseConfig(listing: Buffer): Map<string, string> {
   const entries = listing
     .toString('utf8')
     .split('\0')

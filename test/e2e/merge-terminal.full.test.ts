@@ -40,4 +40,36 @@ describe.each(USUAL)('as %s', (caller) => {
     expect((await screen.ended()).code).toBe(0);
     expect([machine.read('new.txt'), readdirSync(ran)]).toEqual(['new\n', []]);
   });
+
+  test('ags merge --patch merges exactly the chosen files and parts, also over later commits', async () => {
+    const lines = Array.from({ length: 40 }, (_, i) => `line ${i + 1}\n`).join('');
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'long.txt': lines, 'package.json': '{}\n' } });
+    const task = await agentTask(
+      machine,
+      `echo A > a.txt; sed -i -e 3s/line/LINE/ -e 35s/line/LINE/ long.txt; echo '{ "scripts": { "test": "x" } }' > package.json`,
+    );
+    machine.write('long.txt', lines.replace('line 20\n', 'user\n'));
+    machine.git('-c', 'user.name=Dev', '-c', 'user.email=dev@example.test', 'commit', '-qam', 'mine');
+    expect(await machine.ags(['merge', task.id, '--patch'])).toMatchObject({ code: 2 });
+    using screen = await openScreen(machine, { columns: 80 });
+    screen.type(`ags merge ${task.id} --patch\n`);
+    await screen.until(/\[1\/3\] MODIFIED {2}package\.json[\s\S]*\? more >$/);
+    screen.press('n');
+    await screen.until(/\[2\/3\] MODIFIED {2}a\.txt.*\n.*\? more >$/);
+    screen.press('n');
+    await screen.until(/\[3\/3\] MODIFIED {2}long\.txt.*\n.*s parts.*\? more >$/);
+    screen.press('s');
+    await screen.until(/part 1 of 2[\s\S]*\? more >$/);
+    screen.press('n');
+    await screen.until(/part 2 of 2[\s\S]*\? more >$/);
+    screen.press('y');
+    await screen.until(/1 file onto main\n {2}MODIFIED {2}long\.txt {2}\(in part\)\nMerge\? \[y\/N\]/);
+    screen.type('y\n');
+    const { code, shown } = await screen.ended();
+    expect([code, shown]).toEqual([0, expect.stringMatching(/Merged 1 file of [^\n]*\n$/)]);
+    expect([machine.read('long.txt'), machine.git('status', '--short')]).toEqual([
+      lines.replace('line 20\n', 'user\n').replace('line 35\n', 'LINE 35\n'),
+      '',
+    ]);
+  });
 });

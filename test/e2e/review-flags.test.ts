@@ -173,6 +173,41 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(paths(doc(await machine.ags(['diff', task, '--json'])) as Listed)).toHaveLength(5);
     expect(machine.git('status', '--short')).toBe('');
   });
+
+  test('ags diff --difftool gives plain copies to the tool of the user, and none to a tool that the project names', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n' } });
+    const task = await changed(
+      machine,
+      `echo A > a.txt; chmod +x a.txt; ln -s /etc/passwd link; echo x > ';touch owned $(touch owned)'`,
+    );
+    machine.git('config', 'diff.tool', 'planted');
+    machine.git('config', 'difftool.planted.cmd', 'touch "$HOME/planted"');
+    const refused = await machine.ags(['diff', task, '--difftool']);
+    expect(refused).toMatchObject({ code: 2 });
+    expect(refused.stderr).toContain('Your git settings name no diff tool.');
+    writeFileSync(
+      join(machine.home, 'tool.sh'),
+      'stat -c "%A %F" "$2"; for one; do cat "$one"; basename "$one"; done; pwd',
+    );
+    writeFileSync(
+      join(machine.home, '.gitconfig'),
+      `[diff]\n\ttool = mine\n[difftool "mine"]\n\tcmd = sh ${machine.home}/tool.sh $LOCAL $REMOTE\n`,
+    );
+    const shown = await machine.ags(['diff', task, '--difftool']);
+    const copy = '-rw------- regular file\n';
+    const odd = '_touch_owned___touch_owned_';
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    expect(shown.stdout.split(`${machine.home}\n`).toSorted()).toEqual([
+      '',
+      `${copy}${odd}\nx\n${odd}\n`,
+      `${copy}a\na.txt\nA\na.txt\n`,
+      `${copy}link\n/etc/passwdlink\n`,
+    ]);
+    expect(await machine.ags(['diff', task, '--tool', 'unheard-of'])).toMatchObject({ code: 2 });
+    expect([readdirSync(machine.home).includes('planted'), machine.has('owned')]).toEqual([false, false]);
+    // No copy stays behind.
+    expect(readdirSync(join(machine.stateDir, 'tasks', task)).filter((name) => name.startsWith('compare'))).toEqual([]);
+  });
 });
 
 describe.each(USUAL)('as %s', (caller) => {

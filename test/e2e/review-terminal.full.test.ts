@@ -310,6 +310,73 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(machine.tasks()).toEqual([task]);
   });
 
+  test('parts of a file are taken one by one, p goes back, and what is left is asked about again', async () => {
+    const lines = Array.from({ length: 60 }, (_, i) => `line ${i + 1}\n`).join('');
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'long.txt': lines, 'z.txt': 'z\n' } });
+    using screen = await openScreen(machine, { columns: 80 });
+    const change = ['3', '30', '57'].map((n) => `-e '${n}s/line/LINE/'`).join(' ');
+    const task = await changed(machine, `echo A > a.txt; sed -i ${change} long.txt; echo Z > z.txt`);
+    await open(screen, task);
+    await answer(screen, ['p']);
+    expect(screen.text()).toContain('This is the first file.');
+    await answer(screen, ['s']);
+    expect(screen.text()).toContain('It has one part only. It is taken whole or not at all.');
+    await answer(screen, ['y']);
+    expect(screen.text()).toMatch(
+      /\[2\/3\] MODIFIED {2}long\.txt {2}\+3 -3\nTake it\?.* s parts, .*, p back, \? more >$/,
+    );
+    await answer(screen, ['s']);
+    expect(screen.text()).toMatch(/part 1 of 3\n@@ [\s\S]*\n-line 3\n\+LINE 3\n[\s\S]*\nThis part\?.*more >$/);
+    await answer(screen, ['y', 'y']);
+    expect(screen.text()).toMatch(/part 3 of 3[\s\S]*\n\+LINE 57\n[\s\S]*\nThis part\?.*more >$/);
+    // Back to the second part, for another answer.
+    await answer(screen, ['p', 'r', 'n']);
+    expect(screen.text()).toMatch(/\[3\/3\] MODIFIED {2}z\.txt/);
+    await answer(screen, ['p']);
+    expect(screen.text()).toMatch(/\[2\/3\] MODIFIED {2}long\.txt {2}\+3 -3 {2}\(so far: in part\)\n/);
+    await answer(screen, ['p']);
+    expect(screen.text()).toMatch(/\[1\/3\] MODIFIED {2}a\.txt {2}\+1 -1 {2}\(so far: yes\)\n/);
+    await answer(screen, ['r', 's', 'y', 'r', 'n']);
+    screen.press('n');
+    expect((await screen.ended()).shown).toContain('\n1 taken, 1 thrown away, 2 left.');
+    expect(contents(machine)).toEqual({
+      'a.txt': 'a\n',
+      'long.txt': lines.replace('line 3\n', 'LINE 3\n'),
+      'z.txt': 'z\n',
+    });
+
+    // All parts have an answer now, so nothing of the file is left.
+    await screen.clear();
+    await open(screen, task);
+    expect(screen.text()).toMatch(/\[1\/2\] MODIFIED {2}long\.txt {2}(merged {2})?\+2 -2\n/);
+    await answer(screen, ['s', 'r', 'y']);
+    screen.press('r');
+    expect((await screen.ended()).shown).toContain('\n1 taken, 1 thrown away, 0 left.');
+    expect(machine.read('long.txt')).toBe(lines.replace('line 3\n', 'LINE 3\n').replace('line 57\n', 'LINE 57\n'));
+    expect(machine.tasks()).toEqual([]);
+  });
+
+  test('a long diff goes to the pager of the user, without escape sequences, and never to one of the project', async () => {
+    using machine = createMachine(caller, { files: FILES });
+    machine.git('config', 'core.pager', 'touch "$HOME/planted"');
+    const task = await changed(machine, `printf 'a\\033[2Jb\\n' > a.txt`);
+    using screen = await openScreen(machine, { env: { NO_COLOR: '1' } });
+    expect((await screen.run(`ags diff ${task}`)).shown).toContain('+a\\x1b[2Jb');
+    await screen.clear();
+    writeFileSync(join(machine.home, '.gitconfig'), '[core]\n\tpager = cat -v | sed s/^/mine:/\n');
+    expect((await screen.run(`ags diff ${task}`)).shown).toContain('\nmine:+a\\x1b[2Jb\n');
+    expect((await screen.run(`GIT_PAGER='sed s/^/other:/' ags diff ${task}`)).shown).toContain('\nother:+a');
+    expect((await screen.run(`ags diff ${task} --no-pager`)).shown).toContain('\n+a');
+    expect((await screen.run(`ags diff ${task} | cat`)).shown).toContain('\n+a');
+    await screen.clear();
+    await open(screen, task);
+    await answer(screen, ['D']);
+    expect(screen.text()).toContain('\nmine:+a\\x1b[2Jb\n');
+    screen.press('C-c');
+    await screen.ended();
+    expect(machine.has('../../planted')).toBe(false);
+  });
+
   test('when a sandbox on a terminal ends with changes, the review starts at once and keeps its exit code', async () => {
     using machine = createMachine(caller, { files: FILES });
     using screen = await openScreen(machine);

@@ -9,91 +9,148 @@ import { formatSize } from '../../lib/units.ts';
 import { readBlob } from '../../git/staging/staging.ts';
 import type { Review } from '../../results/review.ts';
 import type { Paint } from '../terminal/colour.ts';
-import { widthOf } from '../terminal/format.ts';
+import type { Answers, Asking, Decision, Key, Purpose } from './answers.ts';
+import { chooseHunks, readParts, type Parts } from './choose-hunks.ts';
+import { createPages, type Pages } from './pages.ts';
 import { changeLine, paintDiff, readDiff, reasonLines } from './show-change.ts';
 import { editFile } from '../terminal/text-editor.ts';
 import type { Context } from '../verb.ts';
 
-export interface Answers {
-  readonly take: readonly Change[];
-  readonly drop: readonly Change[];
-  readonly edited: ReadonlyMap<string, Buffer>;
-  /** The user left the review early. */
-  readonly left: boolean;
-}
-
-export type Key = () => Promise<string>;
-
-// Both fit on one line of 80 columns.
-const KEYS = 'y yes, n later, r throw away, d diff, e edit, q leave, ? more >';
-const CONFLICT_KEYS = 'n later, r throw away, d diff, q leave, ? more >';
-
 const HELP = `  y  take it          Y  take this and all that remain (never what can run code)
   n  not now          N  not now, for all that remain
   r  throw it away    R  throw this and all that remain away
-  d  show the diff, a screen at a time             D  show all of it
+  s  choose parts of it, one by one                p  go back to the file before
+  d  show the diff, a screen at a time             D  show all of it, in your pager if you have one
+  t  show it in your diff tool (git config diff.tool)
   e  edit it, then take it; for a conflict, edit both sides in one text
   q  quit and apply your answers so far            Ctrl-C  quit and change nothing`;
 
-/** null: cancelled. */
+const MERGE_HELP = `  y  merge it         Y  merge this and all that remain (never what can run code)
+  n  leave it out     N  leave this and all that remain out
+  s  choose parts of it, one by one                p  go back to the file before
+  d  show the diff, a screen at a time             D  show all of it, in your pager if you have one
+  t  show it in your diff tool (git config diff.tool)
+  q  leave the rest out                            Ctrl-C  quit and change nothing`;
+
+/**
+ * null: cancelled. With `earlier` answers to the same changes, it begins at the last of them, so that they can be changed.
+ */
 export async function askAboutChanges(
-  review: Review,
+  review: Pick<Review, 'task' | 'compared'>,
   changes: readonly Change[],
-  ctx: Context,
-  paint: Paint,
-  key: Key,
+  asking: Asking,
+  earlier: readonly (Decision | undefined)[] = [],
 ): Promise<Answers | null> {
-  const out = (text: string): void => void ctx.stderr.write(`${text}\n`);
-  const take: Change[] = [];
-  const drop: Change[] = [];
-  const edited = new Map<string, Buffer>();
-  let rest: 'Y' | 'R' | 'N' | null = null;
-  for (const [i, change] of changes.entries()) {
-    if (rest !== null) {
-      if (rest === 'Y' && takable(change)) take.push(change);
-      if (rest === 'R') drop.push(change);
-      continue;
-    }
+  const { paint } = asking;
+  const out = (text: string): void => void asking.ctx.stderr.write(`${text}\n`);
+  const decisions = [...earlier];
+  for (let i = Math.max(0, earlier.length - 1); i < changes.length;) {
+    const change = changes[i];
+    if (change === undefined) break;
+    const parts = await readParts(review, change);
     const diff = await readDiff(review, change);
     const size = diff.size === '' ? '' : `  ${paint('dim', diff.size)}`;
-    out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}${size}`);
+    const before =
+      decisions[i] === undefined ? '' : `  ${paint('dim', `(so far: ${WORDS[decisions[i]?.kind ?? 'later']})`)}`;
+    out(`\n${paint('dim', `[${i + 1}/${changes.length}]`)} ${changeLine(change, paint)}${size}${before}`);
     for (const line of reasonLines(change, paint)) out(line);
-    const pages = createPages(paintDiff(diff.lines, paint), ctx);
+    const pages = createPages(paintDiff(diff.lines, paint), asking.ctx);
     // The prompt for a file that can run code comes after its diff.
     if (change.lane !== 'inert') pages.next(out, paint);
-    const conflicts = change.conflict === 'conflicts';
-    const mayEdit = review.compared.marked.has(change.path);
-    const keys = conflicts ? `${mayEdit ? 'e edit both sides, ' : ''}${CONFLICT_KEYS}` : KEYS;
-    for (;;) {
-      ctx.stderr.write(`${paint('bold', conflicts ? 'Conflict:' : 'Take it?')} ${paint('dim', keys)} `);
-      const answer = await key();
-      out(answer === '\x03' ? '^C' : answer === '\r' || answer === '\n' ? '' : visible(answer));
-      if (answer === '\x03') return null;
-      if (answer === 'q') return { take, drop, edited, left: true };
-      if (answer === 'd') pages.next(out, paint);
-      else if (answer === 'D') pages.all(out);
-      else if (answer === '?') out(HELP);
-      else if (answer === 'y' && conflicts)
-        out(`  It changed on both sides. ${mayEdit ? 'Press e to combine them, or leave' : 'Leave'} it for later.`);
-      else if (answer === 'e') {
-        const text = await editChange(review, change, ctx);
-        if (text === null) continue;
-        edited.set(change.path, text);
-        take.push(change);
-        break;
-      } else if (answer === 'y' || answer === 'r' || answer === 'n') {
-        if (answer === 'y') take.push(change);
-        if (answer === 'r') drop.push(change);
-        break;
-      } else if (answer === 'Y' || answer === 'R' || answer === 'N') {
-        rest = answer;
-        if (answer === 'Y' && takable(change)) take.push(change);
-        if (answer === 'R') drop.push(change);
-        break;
-      } else out('  Unknown key; ? lists the keys.');
-    }
+    const answer = await askAboutOne(review, change, { ...asking, pages, parts, first: i === 0 });
+    if (answer === 'cancelled') return null;
+    if (answer === 'left') return { decisions: decisions.slice(0, i), left: true };
+    if (answer === 'back') i--;
+    else if ('rest' in answer) {
+      const { rest } = answer;
+      for (const one of changes.slice(i)) decisions[i++] = { kind: rest === 'take' && !takable(one) ? 'later' : rest };
+    } else decisions[i++] = answer;
   }
-  return { take, drop, edited, left: false };
+  return { decisions, left: false };
+}
+
+const WORDS: Readonly<Record<Decision['kind'], string>> = {
+  take: 'yes',
+  drop: 'throw away',
+  later: 'no',
+  edited: 'yes, edited',
+  part: 'in part',
+};
+
+type Answer = Decision | { readonly rest: 'take' | 'drop' | 'later' } | 'back' | 'left' | 'cancelled';
+
+async function askAboutOne(
+  review: Pick<Review, 'task' | 'compared'>,
+  change: Change,
+  one: Asking & { readonly pages: Pages; readonly parts: Parts; readonly first: boolean },
+): Promise<Answer> {
+  const { ctx, paint, key, purpose, pages, parts } = one;
+  const out = (text: string): void => void ctx.stderr.write(`${text}\n`);
+  const conflicts = change.conflict === 'conflicts';
+  const mayEdit = purpose === 'review' && review.compared.marked.has(change.path);
+  const question = conflicts ? 'Conflict:' : purpose === 'merge' ? 'Merge it?' : 'Take it?';
+  const keys = keysFor({ conflicts, mayEdit, purpose, several: parts.hunks.length > 1, first: one.first });
+  for (;;) {
+    ctx.stderr.write(`${paint('bold', question)} ${paint('dim', keys)} `);
+    const answer = await key();
+    out(answer === '\x03' ? '^C' : answer === '\r' || answer === '\n' ? '' : visible(answer));
+    if (answer === '\x03') return 'cancelled';
+    if (answer === 'q') return 'left';
+    if (answer === 'n') return { kind: 'later' };
+    if (answer === 'N') return { rest: 'later' };
+    if (answer === 'p' && !one.first) return 'back';
+    if (answer === 'Y') return { rest: 'take' };
+    if (answer === 'r' && purpose === 'review') return { kind: 'drop' };
+    if (answer === 'R' && purpose === 'review') return { rest: 'drop' };
+    if (answer === 'p') out('  This is the first file.');
+    else if (answer === 'd') pages.next(out, paint);
+    else if (answer === 'D') await pages.all(out);
+    else if (answer === 't') await showInOwnTool(ctx, review, change, out);
+    else if (answer === '?') out(purpose === 'merge' ? MERGE_HELP : HELP);
+    else if (conflicts && (answer === 'y' || answer === 's'))
+      out(`  It changed on both sides. ${mayEdit ? 'Press e to combine them, or leave' : 'Leave'} it for later.`);
+    else if (answer === 'y') return { kind: 'take' };
+    else if (answer === 's') {
+      const chosen = parts.why === null ? await chooseHunks(parts.hunks, one) : parts.why;
+      if (chosen === 'cancelled') return chosen;
+      if (typeof chosen === 'string') out(`  ${chosen}`);
+      else if (chosen !== null) return chosen;
+    } else if (answer === 'e' && purpose === 'review') {
+      const text = await editChange(review, change, ctx);
+      if (text !== null) return { kind: 'edited', text };
+    } else out('  Unknown key; ? lists the keys.');
+  }
+}
+
+/** They fit with the question on one line of 80 columns. */
+function keysFor(which: {
+  conflicts: boolean;
+  mayEdit: boolean;
+  purpose: Purpose;
+  several: boolean;
+  first: boolean;
+}): string {
+  const { conflicts, mayEdit, purpose, several, first } = which;
+  if (conflicts && purpose === 'review')
+    return `${mayEdit ? 'e edit both sides, ' : ''}n later, r throw away, d diff, q leave, ? more >`;
+  const decide = conflicts ? ['n no'] : purpose === 'merge' ? ['y yes', 'n no'] : ['y yes', 'n later', 'r throw away'];
+  const more = several && !conflicts ? ['s parts'] : purpose === 'review' ? ['e edit'] : [];
+  return `${[...decide, ...more, 'd diff', ...(first ? ['q leave'] : ['p back'])].join(', ')}, ? more >`;
+}
+
+async function showInOwnTool(
+  ctx: Context,
+  review: Pick<Review, 'task' | 'compared'>,
+  change: Change,
+  out: (text: string) => void,
+): Promise<void> {
+  try {
+    const { findDiffTool, showInTool } = await import('./diff-tool.ts');
+    await showInTool(ctx, await findDiffTool(ctx), review, [change]);
+  } catch (error) {
+    if (!(error instanceof AgsError)) throw error;
+    out(`  ${error.message}${error.hint === undefined ? '' : ` ${error.hint}`}`);
+  }
 }
 
 /** One prompt for all git-ignored files. null: cancelled. */
@@ -102,16 +159,17 @@ export async function askAboutIgnored(
   ctx: Context,
   paint: Paint,
   key: Key,
-): Promise<'discard' | 'review' | 'later' | null> {
+): Promise<'discard' | 'review' | 'later' | 'back' | null> {
   const { files, bytes } = review.compared.changeSet.ignored;
   ctx.stderr.write(
     `\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
   );
   for (;;) {
     const answer = await key();
-    if (answer === 'r' || answer === 'R' || answer === 'i' || answer === 'n' || answer === 'q' || answer === '\x03') {
+    if (['r', 'R', 'i', 'n', 'p', 'q', '\x03'].includes(answer)) {
       ctx.stderr.write(`${answer === '\x03' ? '^C' : answer}\n`);
       if (answer === '\x03') return null;
+      if (answer === 'p') return 'back';
       return answer === 'i' ? 'review' : answer === 'r' || answer === 'R' ? 'discard' : 'later';
     }
   }
@@ -121,40 +179,12 @@ function takable(change: Change): boolean {
   return change.lane === 'inert' && change.conflict !== 'conflicts';
 }
 
-interface Pages {
-  /** Shows one screen; after the last screen it starts again. */
-  next(out: (text: string) => void, paint: Paint): void;
-  all(out: (text: string) => void): void;
-}
-
-function createPages(lines: readonly string[], ctx: Context): Pages {
-  let from = 0;
-  return {
-    next(out, paint) {
-      const to = endOfPage(lines, from, { columns: ctx.stderr.columns || 80, rows: (ctx.stderr.rows || 24) - 4 });
-      for (const line of lines.slice(from, to)) out(line);
-      if (to < lines.length) out(paint('dim', `  ... ${lines.length - to} more lines: d shows the next, D shows all`));
-      from = to < lines.length ? to : 0;
-    },
-    all(out) {
-      for (const line of lines) out(line);
-      from = 0;
-    },
-  };
-}
-
-/** At least one line, then as many as fit on the screen; a long line takes several rows. */
-function endOfPage(lines: readonly string[], from: number, screen: { columns: number; rows: number }): number {
-  let rows = 0;
-  for (let at = from; at < lines.length; at++) {
-    rows += Math.max(1, Math.ceil(widthOf((lines[at] ?? '').replaceAll(/\x1b\[\d+m/g, '')) / screen.columns));
-    if (rows > screen.rows && at > from) return at;
-  }
-  return lines.length;
-}
-
 /** null: nothing to take, and the user has seen the reason. */
-async function editChange(review: Review, change: Change, ctx: Context): Promise<Buffer | null> {
+async function editChange(
+  review: Pick<Review, 'task' | 'compared'>,
+  change: Change,
+  ctx: Context,
+): Promise<Buffer | null> {
   const tell = (text: string): null => {
     ctx.stderr.write(`  ${text}\n`);
     return null;

@@ -4,11 +4,14 @@ import { EXIT } from '../../protocol/errors.ts';
 import type { AppliedChange } from '../../review/journal.ts';
 import { visible } from '../../lib/sanitize.ts';
 import type { StoredTask } from '../../store/tasks.ts';
+import { chooseChanges, shownOf } from '../../results/change-set.ts';
+import { readBlob } from '../../git/staging/staging.ts';
 import { openReview, type Review } from '../../results/review.ts';
 import { LOOKING, meanwhile } from '../terminal/meanwhile.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { count } from '../terminal/format.ts';
-import { askAboutChanges, askAboutIgnored, openKeys, type Answers, type Key } from './prompt.ts';
+import type { Answers, Decision, Key } from './answers.ts';
+import { askAboutChanges, askAboutIgnored, openKeys } from './prompt.ts';
 import type { Context } from '../verb.ts';
 
 /** `opened` is a review of the task that is already open; this function closes it. */
@@ -27,18 +30,50 @@ export async function reviewOnTerminal(
       return EXIT.cancelled;
     }
     const { review, answers } = asked;
-    const outcome = await review.take(answers.take, answers.edited);
-    review.drop(answers.drop);
+    const { take, drop, edited, partly, open } = await sort(review, answers.decisions);
+    const outcome = await review.take(take, edited, { whole: false, partly });
+    review.drop(drop);
     if (asked.dropIgnored) review.dropIgnored();
     const { left } = review.finish();
-    const open = review.compared.changeSet.changes.filter(
-      (c) => !answers.take.includes(c) && !answers.drop.includes(c),
-    );
-    summary({ outcome, dropped: answers.drop.length, left, open, task }, say);
+    summary({ outcome, dropped: drop.length, left, open, task }, say);
     return failures(outcome).length > 0 ? EXIT.conflict : EXIT.done;
   } finally {
     keys.close();
   }
+}
+
+interface Sorted {
+  readonly take: Change[];
+  readonly drop: Change[];
+  /** New content by path. */
+  readonly edited: Map<string, Buffer>;
+  /** Taken, but some of their parts stay for later. */
+  readonly partly: Set<string>;
+  readonly open: Change[];
+}
+
+/** The texts of files taken in part are built as for a partial merge. */
+async function sort(review: Review, decisions: readonly (Decision | undefined)[]): Promise<Sorted> {
+  const sorted: Sorted = { take: [], drop: [], edited: new Map(), partly: new Set(), open: [] };
+  const parts = decisions.flatMap((one, n) => (one?.kind === 'part' ? [{ n, hunks: one.hunks }] : []));
+  const shown = parts.length === 0 ? null : await shownOf(review.task, review.compared, null);
+  const chosen = shown === null ? null : await chooseChanges(review.task, shown, { changes: shown.id, files: parts });
+  for (const [n, change] of review.compared.changeSet.changes.entries()) {
+    const decision = decisions[n];
+    if (decision === undefined || decision.kind === 'later') sorted.open.push(change);
+    else if (decision.kind === 'drop') sorted.drop.push(change);
+    else if (decision.kind === 'part') {
+      const part = chosen?.take.find(({ file }) => file.n === n);
+      if (part?.change.after == null) throw new Error('a part without content');
+      sorted.take.push(part.change);
+      sorted.edited.set(change.path, await readBlob(review.task.paths.staging, part.change.after.oid));
+      if (!decision.settled) sorted.partly.add(change.path);
+    } else {
+      sorted.take.push(change);
+      if (decision.kind === 'edited') sorted.edited.set(change.path, decision.text);
+    }
+  }
+  return sorted;
 }
 
 interface Asked extends Disposable {
@@ -67,33 +102,29 @@ async function askAboutAll(
   try {
     showHeader(review, (text) => void ctx.stderr.write(`${text}\n`));
     const { changes, ignored } = review.compared.changeSet;
-    const first = await askAboutChanges(review, changes, ctx, paint, key);
-    if (first === null || first.left || ignored.files === 0 || ignored.reviewed || task.run.ignoredDiscarded)
-      return done(first);
-    const choice = await askAboutIgnored(review, ctx, paint, key);
-    if (choice === null) return done(null);
+    const asking = { ctx, paint, key, purpose: 'review' } as const;
+    let first = await askAboutChanges(review, changes, asking);
+    let choice: Awaited<ReturnType<typeof askAboutIgnored>> = 'back';
+    while (choice === 'back') {
+      if (first === null || first.left || ignored.files === 0 || ignored.reviewed || task.run.ignoredDiscarded)
+        return done(first);
+      choice = await askAboutIgnored(review, ctx, paint, key);
+      if (choice === 'back') first = await askAboutChanges(review, changes, asking, first.decisions);
+    }
+    if (choice === null || first === null) return done(null);
     if (choice !== 'review') return done(first, choice === 'discard');
     review[Symbol.dispose]();
     review = await meanwhile(ctx, LOOKING, openReview(ctx.host, task, { withIgnored: true, risky }));
     // An answer is valid only for the change that was shown; a change that differs now gets a new prompt.
-    const shown = new Map(changes.map((change) => [keyOf(change), change]));
+    const shown = new Map(changes.map((change, n) => [keyOf(change), first?.decisions[n]]));
     const now = review.compared.changeSet.changes;
-    const more = await askAboutChanges(
-      review,
-      now.filter((change) => !shown.has(keyOf(change))),
-      ctx,
-      paint,
-      key,
-    );
+    const rest = now.filter((change) => !shown.has(keyOf(change)));
+    const more = await askAboutChanges(review, rest, asking);
     if (more === null) return done(null);
-    const again = (answered: readonly Change[]): Change[] =>
-      now.filter((change) => answered.includes(shown.get(keyOf(change)) ?? change));
-    return done({
-      take: [...again(first.take), ...more.take],
-      drop: [...again(first.drop), ...more.drop],
-      edited: new Map([...first.edited, ...more.edited]),
-      left: more.left,
-    });
+    const decisions = now.map((change) =>
+      shown.has(keyOf(change)) ? shown.get(keyOf(change)) : more.decisions[rest.indexOf(change)],
+    );
+    return done({ decisions, left: more.left });
   } catch (error) {
     review[Symbol.dispose]();
     throw error;

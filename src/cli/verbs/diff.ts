@@ -9,11 +9,24 @@ const verb: Verb = {
   usage: 'diff [task] [paths...]',
   takes: 'any',
   about:
-    'For a command, compares the files of the sandbox with your current files; for an agent, with the commit it started from. Changes nothing.',
-  examples: ['ags diff', 'ags diff npm-test-4kd2 src/', 'ags diff @ --stat', 'ags diff --name-only'],
+    'For a command, compares the files of the sandbox with your current files; for an agent, with the commit it started from. Changes nothing.\nOn a terminal, a long diff goes to the pager that you chose: GIT_PAGER, core.pager of your git settings, or PAGER.',
+  examples: [
+    'ags diff',
+    'ags diff npm-test-4kd2 src/',
+    'ags diff @ --stat',
+    'ags diff --name-only',
+    'ags diff @ --tool meld',
+  ],
   options: {
     stat: { type: 'boolean', about: 'one line per file, with added and removed lines' },
     'name-only': { type: 'boolean', about: 'print file names only' },
+    tool: {
+      type: 'string',
+      value: 'name',
+      about: 'show copies of the files in this diff tool, such as meld or vimdiff',
+    },
+    difftool: { type: 'boolean', about: 'show copies of the files in the diff tool of your git settings (diff.tool)' },
+    'no-pager': { type: 'boolean', about: 'print everything at once' },
     json: { type: 'boolean', about: 'print the changes as JSON' },
   },
   async run(args, ctx) {
@@ -51,6 +64,14 @@ const verb: Verb = {
       ctx.stdout.write((await statLines(review, changes, paint)).map((line) => `${line}\n`).join(''));
       return EXIT.done;
     }
+    if (args.values['tool'] !== undefined || args.values['difftool'] === true) {
+      const { findDiffTool, showInTool } = await import('../review/diff-tool.ts');
+      const tool = await findDiffTool(ctx, args.values['tool'] as string | undefined);
+      if (changes.length > 0) await showInTool(ctx, tool, review, changes);
+      return EXIT.done;
+    }
+    const { openPager } = await import('../terminal/pager.ts');
+    const pager = args.values['no-pager'] === true || changes.length === 0 ? null : await openPager(ctx);
     for (const change of changes) {
       const lines =
         args.values['name-only'] === true
@@ -61,8 +82,11 @@ const verb: Verb = {
               ...paintDiff((await readDiff(review, change)).lines, paint),
               '',
             ];
-      ctx.stdout.write(`${lines.join('\n')}\n`);
+      const text = `${lines.join('\n')}\n`;
+      if (pager === null) ctx.stdout.write(text);
+      else await pager.write(text);
     }
+    await pager?.end();
     return EXIT.done;
   },
 };

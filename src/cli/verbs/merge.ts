@@ -19,6 +19,7 @@ const verb: Verb = {
     'ags merge --ready --check',
     'ags merge @ src/ docs/readme.md',
     'ags merge @ --risky package.json --into develop',
+    'ags merge @ --patch',
     'ags merge @ --keep-commits',
     'ags merge @ --check',
     'ags merge @ --dry-run',
@@ -30,6 +31,7 @@ const verb: Verb = {
     'keep-commits': { type: 'boolean', about: "keep the agent's own commits" },
     message: { type: 'string', short: 'm', value: 'text', about: 'the commit message' },
     risky: { type: 'string', multiple: true, value: 'path', about: 'take this one file that can run code; exact path' },
+    patch: { type: 'boolean', short: 'p', about: 'choose files, and parts of files, on the terminal' },
     check: { type: 'boolean', about: 'run the checks first (ags check) and merge only if all pass' },
     'dry-run': { type: 'boolean', about: 'print what would be merged, and change nothing' },
     yes: { type: 'boolean', short: 'y', about: 'do not ask' },
@@ -52,6 +54,8 @@ const verb: Verb = {
     const find = (name: string | undefined): Promise<StoredTask> =>
       findWork(ctx.host, name, { say: (text) => void ctx.stderr.write(`ags: ${text}\n`) });
     const ready = refuseNamesBeside({ positionals: names, values }, 'merge', 'ready');
+    if (values['patch'] === true && (ready || names.length > 1))
+      throw new AgsError('usage.invalid', '--patch is for one task.', { hint: 'Leave it out, or merge one by one.' });
     if (!ready && names.length === 0) return (await mergeOne(await find(undefined), wish, ctx)).exit;
     const tasks = await findTasks(ctx, ready ? await readyTasks(ctx) : names, find);
     if (tasks.length === 0) ctx.stderr.write('ags: no task of this project is ready.\n');
@@ -126,6 +130,13 @@ async function requestOf(task: StoredTask, { paths, values }: Wish, ctx: Context
   };
 }
 
+/** The files and parts that the user chooses on the terminal; null: none. */
+async function choose(ctx: Context, task: StoredTask, request: MergeRequest): Promise<MergeRequest | null> {
+  const { chooseForMerge } = await import('../review/choose-merge.ts');
+  const chosen = await chooseForMerge(ctx, task, request);
+  return chosen === null || chosen.files.length === 0 ? null : { ...request, paths: [], chosen };
+}
+
 /** `agree` throws if the plan is not what the user has agreed to. */
 async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (plan: MergePlan) => void): Promise<Done> {
   const { meanwhile } = await import('../terminal/meanwhile.ts');
@@ -133,13 +144,20 @@ async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (pla
   const { name } = task.task;
   const rules = await rulesOf(task, ctx);
   const check = !dry && (values['check'] === true || rules.required);
-  const opened = await openChecked(ctx, task, await requestOf(task, wish, ctx), { check, rules, quiet: json });
+  const request = await requestOf(task, wish, ctx);
+  const chosen = values['patch'] === true ? await choose(ctx, task, request) : request;
+  if (chosen === null) {
+    ctx.stderr.write('Nothing was merged.\n');
+    return { exit: EXIT.cancelled, word: 'not merged' };
+  }
+  const opened = await openChecked(ctx, task, chosen, { check, rules, quiet: json });
   if (typeof opened === 'number')
     return opened === EXIT.cancelled
       ? { exit: opened, word: 'stopped', stop: true }
       : { exit: opened, word: 'not merged' };
   using merge = opened;
-  const { plan } = merge;
+  // Files that the user was asked about are left out on purpose.
+  const plan = chosen.chosen === undefined ? merge.plan : { ...merge.plan, risky: [] };
   agree?.(plan);
   if (plan.to !== null && (dry || asks)) await show(plan, task, rules, ctx);
   if (plan.to !== null && !dry && asks && !/^y(es)?$/i.test(await ctx.ask('Merge? [y/N] '))) {
@@ -194,7 +212,10 @@ async function show(plan: MergePlan, task: StoredTask, rules: MergeRules, ctx: C
   const { count } = await import('../terminal/format.ts');
   const { visible } = await import('../../lib/sanitize.ts');
   const paint = createPaint(ctx.colour);
-  const lines = plan.take.slice(0, SHOWN).map((change) => `  ${changeLine(change, paint)}`);
+  const left = new Set(plan.left.map(({ path }) => path));
+  const lines = plan.take
+    .slice(0, SHOWN)
+    .map((change) => `  ${changeLine(change, paint)}${left.has(change.path) ? '  (in part)' : ''}`);
   const more = plan.take.length > SHOWN ? [`  and ${plan.take.length - SHOWN} more`] : [];
   const last = checksFor(task, plan.tree);
   const checks =

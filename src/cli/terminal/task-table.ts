@@ -97,7 +97,7 @@ function widestLine(text: string): number {
 }
 
 /** The goal of an agent, or the command line. */
-function whatOf(task: TaskRow | undefined): string {
+export function whatOf(task: TaskRow | undefined): string {
   if (task === undefined) return '';
   return task.goal === null ? shellLine(task.command) : `${task.agent}: ${task.goal.split('\n')[0]}`;
 }
@@ -111,8 +111,11 @@ function below(task: TaskRow | undefined, paint: Paint, columns: number): string
 }
 
 function stateCell(task: TaskRow, paint: Paint): Cell {
-  const style = task.state === 'stopped' && task.changed ? 'yellow' : STYLES[task.state];
-  return { text: STATE_WORDS[task.state], paint: (text) => paint(style, text) };
+  return { text: STATE_WORDS[task.state], paint: (text) => paint(stateStyle(task), text) };
+}
+
+export function stateStyle(task: TaskRow): Parameters<Paint>[0] {
+  return task.state === 'stopped' && task.changed ? 'yellow' : STYLES[task.state];
 }
 
 const workedCell = (ms: number): Cell => (ms < 1000 ? '' : age(ms));
@@ -124,7 +127,7 @@ function attackedCell({ attacked }: TaskRow, paint: Paint, nowMs: number): Cell 
   return { text: `${held}/${of} ${age(nowMs - atMs)}`, paint: (text) => paint(held === of ? 'green' : 'red', text) };
 }
 
-function changesOf(task: TaskRow): string {
+export function changesOf(task: TaskRow): string {
   if (task.live || task.state === 'damaged') return '';
   const checks = task.checks === null ? '' : `, checks ${task.checks.state}`;
   if (task.changes === null) return task.changed ? `yes${checks}` : 'none';

@@ -1,8 +1,6 @@
 // cli/verbs/diff.ts: `ags diff [task] [paths...]`.
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import type { StoredTask } from '../../store/tasks.ts';
-import type { Review } from '../../results/review.ts';
-import type { Context, Verb } from '../verb.ts';
+import type { Verb } from '../verb.ts';
 
 const verb: Verb = {
   summary: 'show what a sandbox changed',
@@ -38,7 +36,8 @@ const verb: Verb = {
       say: (text) => void ctx.stderr.write(`ags: ${text}\n`),
     });
     const { LOOKING, meanwhile } = await import('../terminal/meanwhile.ts');
-    using review = await meanwhile(ctx, LOOKING, open(ctx, task));
+    const { openChanges } = await import('../review/open-changes.ts');
+    using review = await meanwhile(ctx, LOOKING, openChanges(ctx, task));
     const wanted = args.positionals.slice(1);
     const changes = review.compared.changeSet.changes.filter(
       (change) =>
@@ -91,20 +90,3 @@ const verb: Verb = {
   },
 };
 export default verb;
-
-type Shown = Pick<Review, 'task' | 'compared'> & Disposable;
-
-async function open(ctx: Context, task: StoredTask): Promise<Shown> {
-  const { openReview } = await import('../../results/review.ts');
-  const { riskyPatterns } = await import('../../results/review.ts');
-  const risky = await riskyPatterns(ctx.host, task.task.project);
-  if (task.task.kind !== 'agent') return openReview(ctx.host, task, { risky });
-  const { captureChanges } = await import('../../results/capture.ts');
-  const { compareWithBase } = await import('../../results/changes.ts');
-  const capture = await captureChanges(ctx.host, task, { withIgnored: false });
-  return {
-    task,
-    compared: await compareWithBase(ctx.host, task, capture, risky),
-    [Symbol.dispose]: () => undefined,
-  };
-}

@@ -95,6 +95,11 @@ export const VERBS = {
     summary: 'list tasks: needing an answer, ready for review, running',
     load: () => import('./list.ts'),
   },
+  ui: {
+    group: 'Review',
+    summary: 'follow, answer, review and merge tasks on a full screen',
+    load: () => import('./ui.ts'),
+  },
   rm: { group: 'Review', summary: 'delete a task and its changes', load: () => import('./rm.ts') },
   cleanup: {
     group: 'Review',

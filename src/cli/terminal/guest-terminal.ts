@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLive } from '../../agent-run/control.ts';
 import { AgsError } from '../../protocol/errors.ts';
-import { STATE_WORDS } from '../../protocol/run-state.ts';
+import { isUnderWay, STATE_WORDS, type ShownState } from '../../protocol/run-state.ts';
 import { openStream } from '../../lib/process/control.ts';
 import { createScreenFilter } from '../../lib/screen-filter.ts';
 import { visible } from '../../lib/sanitize.ts';
@@ -93,39 +93,47 @@ export async function openGuest(
   return end.code;
 }
 
-/** Waits until the agent's terminal is open; null: the task ended before, or does not run. */
+/** Waits until the agent's terminal is open; null: the task is gone. */
 async function attach(ctx: Context, { task: { id, name, goal } }: StoredTask, wish: object): Promise<Socket | null> {
   if (goal?.interactive !== true) throw hasNoTerminal(name);
-  for (let first = true; ; first = false) {
-    const now = await readTask(ctx.stateDir, id);
-    if (now === null) return null;
-    const { state, reason } = now.run;
-    if (!isLive(now)) {
-      if (first) return null;
-      throw new AgsError(
-        'task.not-found',
-        `${name} has ended: ${STATE_WORDS[state]}.${reason === undefined ? '' : ` ${visible(reason)}`}`,
-        {
-          hint: `See what happened: ags logs ${name}`,
-        },
-      );
-    }
-    if (first && (state === 'queued' || state === 'preparing'))
+  let told = false;
+  const tell = (state: ShownState): void => {
+    if (!told)
       ctx.stderr.write(
         `ags: ${name} is ${STATE_WORDS[state]}; its terminal opens when the agent starts. Ctrl-C leaves.\n`,
       );
-    const socket = await openStream(now.paths.root, { ...wish, wait: true }, FOR_EVER_MS);
+    told = true;
+  };
+  for (;;) {
+    const now = await readTask(ctx.stateDir, id);
+    if (now === null) return null;
+    if (!isLive(now)) throw hasEnded(now);
+    const { state } = now.run;
+    // Most agents start at once.
+    const timer = state === 'queued' || state === 'preparing' ? setTimeout(tell, SOON_MS, state) : undefined;
+    const socket = await openStream(now.paths.root, { ...wish, wait: true }, FOR_EVER_MS).finally(() =>
+      clearTimeout(timer),
+    );
     if (socket !== null) return socket;
     // The runner is just starting or ending.
     await sleep(100);
   }
 }
 
+const SOON_MS = 700;
 /** The longest time of a timer: the wait ends with the run or with Ctrl-C. */
 const FOR_EVER_MS = 2 ** 31 - 1;
 
 function hasNoTerminal(name: string): AgsError {
   return new AgsError('usage.invalid', `${name} has no terminal: it was not started with --interactive.`, {
     hint: `Follow its log: ags logs -f ${name}. Open a shell beside it: ags shell ${name}`,
+  });
+}
+
+function hasEnded({ task: { name }, run }: StoredTask): AgsError {
+  const why = run.reason === undefined ? '' : ` ${visible(run.reason)}`;
+  const word = STATE_WORDS[isUnderWay(run.state) ? 'interrupted' : run.state];
+  return new AgsError('task.not-found', `${name} has ended: ${word}.${why}`, {
+    hint: `See what happened: ags logs ${name}`,
   });
 }

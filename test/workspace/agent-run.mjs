@@ -6,6 +6,7 @@ import { createAgentRun, describeAgentRun } from '../../dist/workspace/agent-wor
 import { prepareLayers } from '../../dist/setup/layers.js';
 import { planRun } from '../../dist/run/plan-run.js';
 import { nativeOptions } from '../../dist/run/native-options.js';
+import { NOTHING_MORE } from '../../dist/sandbox/spec/plan-sandbox.js';
 import { createNative } from '../../dist/sandbox/native/native.js';
 import { taskPaths } from '../../dist/store/layout.js';
 
@@ -28,7 +29,7 @@ try {
   const paths = taskPaths(context.stateDir, task);
   mkdirSync(paths.root, { recursive: true, mode: 0o700 });
   await createAgentRun(plan, paths, task, prepared);
-  const spec = describeAgentRun(context, plan, paths, task, prepared, { mounts: [], files: [], env: {} });
+  const spec = describeAgentRun(context, plan, paths, task, prepared, NOTHING_MORE);
   say({ ready: { ...prepared, layersMs, readyMs: performance.now() - begun } });
   writeFileSync(
     paths.task,

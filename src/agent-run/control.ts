@@ -14,7 +14,7 @@ import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
 import { agentOf } from './plan-agent.ts';
 import { holdTask, lockTask, taskNotFound } from '../store/task-lock.ts';
 import { keepBranchAs } from '../results/task-branch.ts';
-import { putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
+import { GO_ON, putMessage, waitingMessages, withdrawMessage, type WaitingMessage } from './inbox.ts';
 import { firstRun, spawnRunner } from './start.ts';
 import { stopChecks } from './stop-checks.ts';
 import { timeSoFar } from '../queries/list.ts';
@@ -134,11 +134,11 @@ function startTurn(context: HostContext, stored: StoredTask, text: string | null
     throw new AgsError('usage.invalid', `${agentOf(requireAgent(stored)).title} cannot resume a conversation.`, {
       hint: `Start it again: ags restart ${stored.task.name}`,
     });
-  const message = text ?? (begun ? 'Go on where you were, until the goal is reached.' : null);
+  const message = text ?? (begun ? GO_ON : null);
   if (message !== null) putMessage(paths, message, context.now().getTime());
   const soFar = timeSoFar(stored);
   appendEvent(paths.events, { task: stored.task.id, at: context.now() }, { type: 'run.queued', run: run.number ?? 1 });
-  const { endedAtMs: _ended, reason: _reason, interrupted: _interrupted, ...rest } = run;
+  const { endedAtMs: _ended, reason: _reason, interrupted: _interrupted, waitsUntilMs: _until, ...rest } = run;
   // The file of an interrupted run still says "running".
   const state = isUnderWay(run.state) ? 'queued' : advance(run.state, 'queued');
   // The next turn may change files that were already reviewed, so earlier decisions do not count.

@@ -7,6 +7,9 @@ import type { TaskPaths } from '../store/layout.ts';
 
 type Inbox = Pick<TaskPaths, 'inbox'>;
 
+/** For an agent that goes on without a message of the user. */
+export const GO_ON = 'Go on where you were, until the goal is reached.';
+
 export interface WaitingMessage {
   readonly id: string;
   readonly text: string;

@@ -75,7 +75,9 @@ async function reasonToWait({ context, id, parallel, maxLoad }: QueueInput): Pro
   );
 }
 
-export type QueuedRun = Pick<RunFile, 'state' | 'needs' | 'startedAtMs' | 'after'> & { readonly id: string };
+export type QueuedRun = Pick<RunFile, 'state' | 'needs' | 'startedAtMs' | 'after' | 'waitsUntilMs'> & {
+  readonly id: string;
+};
 
 /** Why the machine cannot start any run, and why it cannot start one more beside others; null: it can. */
 export interface Shortage {
@@ -86,8 +88,9 @@ export interface Shortage {
 /** `runs` have a live runner, this one among them. null: it may start. */
 export function whyWait(id: string, parallel: number, runs: readonly QueuedRun[], lacks: Shortage): string | null {
   const queue = runs
-    // A run that waits for another task holds no place, so that it delays neither others nor the task it waits for.
-    .filter(({ state, after }) => state === 'queued' && after === undefined)
+    // A run that waits for another task holds no place, so that it delays neither others nor the task it waits for. Nor does one that
+    // waits for its model.
+    .filter(({ state, after, waitsUntilMs }) => state === 'queued' && after === undefined && waitsUntilMs === undefined)
     .toSorted((a, b) => a.startedAtMs - b.startedAtMs || (a.id < b.id ? -1 : 1));
   const ahead = queue.findIndex((run) => run.id === id);
   const working = runs.filter(isWorking).length;

@@ -29,7 +29,7 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
     },
     set: (changes) => write({ ...now, ...changes }),
     forgetReason() {
-      const { reason: _reason, needs: _needs, ...rest } = now;
+      const { reason: _reason, needs: _needs, waitsUntilMs: _until, ...rest } = now;
       write(rest);
     },
     move(to) {
@@ -38,7 +38,7 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
     },
     end(to, { reason: given, exitCode, limit }) {
       const reason = given === undefined ? undefined : oneStop(flat(given));
-      const { reason: _old, needs: _needs, ...rest } = now;
+      const { reason: _old, needs: _needs, waitsUntilMs: _until, ...rest } = now;
       write(
         {
           ...rest,

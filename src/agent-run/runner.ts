@@ -8,8 +8,9 @@ import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { tryLock } from '../lib/process/lock.ts';
-import { createRunAccount } from './model-account.ts';
-import { oneLine } from '../git/commit-text.ts';
+import { createModelFailures } from './model/failures.ts';
+import { clockOf, createModelWaits, waitUntil } from './model/waits.ts';
+import { createRunAccount } from './model/account.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
 import { openEvents, type EventLog } from '../store/events.ts';
 import { readTask, type StoredTask } from '../store/tasks.ts';
@@ -22,15 +23,17 @@ import { versionNotice } from '../agent-setup/version.ts';
 import { bringOut } from '../results/bring-out.ts';
 import { countRisky } from '../results/change-set.ts';
 import { openControlServer, type ControlServer } from './control-server.ts';
-import { takeMessage, type TakenMessage } from './inbox.ts';
+import { takeMessage } from './inbox.ts';
 import { nestedDockerFor, type NestedDocker } from '../nested-docker/nested-docker.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { hasServices } from '../run/planned-services.ts';
 import { keepHome } from '../run/home/keep-home.ts';
 import { builderOf, imageOf, rootOfPlan } from '../run/run-plan.ts';
 import type { ServiceListeners } from '../run/network/network-input.ts';
+import { goesOnLater, judge, refused, stoppedOutcome, type Outcome } from './outcome.ts';
+import { goalPrompt, goOn, importedPrompt, type Message } from './prompts.ts';
 import { askAtEnd } from './ask-at-end.ts';
-import { openRunHooks, type Refusal, type RunHooks } from './run-hooks.ts';
+import { openRunHooks, type RunHooks } from './run-hooks.ts';
 import { createRunRecord, type RunRecord } from './run-record.ts';
 import { createAttention, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
@@ -81,22 +84,8 @@ async function runTask(waiting: Runner): Promise<void> {
   const { context, events, run, control } = runner;
   const goal = stored.task.goal;
   if (goal === undefined) throw new Error('this task has no goal');
-  const admitted = await waitForTurn({
-    context,
-    id: stored.task.id,
-    parallel: goal.parallel,
-    maxLoad: maxLoadOf(context.env),
-    admit() {
-      run.move('preparing');
-      run.forgetReason();
-    },
-    onWait(why, isNew) {
-      run.set({ reason: `Waiting: ${why}` });
-      if (isNew) events.append({ type: 'run.waiting', why });
-    },
-    signal: control.stopped,
-  });
-  if (!admitted) return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
+  if (!(await admitted(runner, goal)))
+    return run.end('stopped', { reason: 'Stopped before it started.', exitCode: null });
   const agentPlan = await planAgentRun(context, stored.task.project, goal, run.now.image);
   using home = await keepHome(context, agentPlan.plan, run.now);
   home.usedBy(stored.task.id);
@@ -154,6 +143,38 @@ async function afterOther({ context, stored, events, run, control }: Runner): Pr
   run.forgetReason();
   events.append({ type: 'run.noticed', text: `Begins from the result of ${after} (${base.slice(0, 10)}).` });
   return begun;
+}
+
+/** Waits in the queue. False: it was stopped meanwhile. */
+function admitted({ context, stored, events, run, control }: Runner, goal: Goal): Promise<boolean> {
+  return waitForTurn({
+    context,
+    id: stored.task.id,
+    parallel: goal.parallel,
+    maxLoad: maxLoadOf(context.env),
+    admit() {
+      run.move('preparing');
+      run.forgetReason();
+    },
+    onWait(why, isNew) {
+      run.set({ reason: `Waiting: ${why}` });
+      if (isNew) events.append({ type: 'run.waiting', why });
+    },
+    signal: control.stopped,
+  });
+}
+
+/** Gives its place in the queue to others until its model can be asked again. False: it was stopped meanwhile. */
+async function outlastModel(runner: Runner, goal: Goal, untilMs: number): Promise<boolean> {
+  const { context, events, run, control } = runner;
+  const nowMs = (): number => context.now().getTime();
+  const why = `the model refuses for now; it goes on by itself at ${clockOf(untilMs, nowMs())}`;
+  run.set({ waitsUntilMs: untilMs, reason: `Waiting: ${why}` });
+  run.move('queued');
+  events.append({ type: 'run.waiting', why });
+  await waitUntil(untilMs, nowMs, control.stopped);
+  run.forgetReason();
+  return admitted(runner, goal);
 }
 
 /** Seed and compose files come from the user's commit, not from another agent's result. */
@@ -221,6 +242,7 @@ async function runTurns(
 ): Promise<Outcome> {
   const { stored, run, control } = runner;
   const goal = stored.task.goal?.text ?? '';
+  const nowMs = (): number => runner.context.now().getTime();
   const asksAtEnd = stored.task.goal?.interactive !== true;
   // True for the first turn after an import.
   const imported = stored.run.begins !== undefined && stored.run.layers === undefined;
@@ -238,7 +260,13 @@ async function runTurns(
     metered: planned.signIn !== null,
     prices: planned.plan.config.prices,
     emit: (event) => void runner.events.append(event),
+    failures: createModelFailures({
+      emit: (event) => void runner.events.append(event),
+      need: (why) => runner.attention.model(why),
+      nowMs,
+    }),
   });
+  const waits = createModelWaits(nowMs);
   const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, account, ...beside };
   using allowance = createAllowance(control, planned.plan.config.limits.wallSeconds);
   for (;;) {
@@ -255,7 +283,17 @@ async function runTurns(
         exitCode: end.exitCode,
         state: outcome.state,
       });
-      if (outcome.state !== 'ready' || control.stopped.aborted) return outcome;
+      const failure = account.failures.now;
+      account.failures.over();
+      if (failure === null) waits.renew();
+      if (outcome.state !== 'ready' || control.stopped.aborted) {
+        const untilMs = goesOnLater(outcome, end, account.metered, failure, waits);
+        if (untilMs === null || stored.task.goal === undefined || control.stopped.aborted) return outcome;
+        if (!(await outlastModel(runner, stored.task.goal, untilMs))) return stoppedOutcome(control, null) ?? outcome;
+        const told = takeMessage(stored.paths);
+        message = goOn(goal, told, planned.agent.resumes && run.now.session !== undefined);
+        continue;
+      }
     }
     const refusal = asksAtEnd ? await askAtEnd(input, control) : null;
     if (asksAtEnd && hooks.endsInside) await fetchWork(runner, planned);
@@ -281,23 +319,6 @@ async function runTurns(
     };
   }
 }
-
-/** For the agent; `ofUser`: what the user said, if that is not all of it. */
-type Message = TakenMessage & { readonly ofUser?: string };
-
-/** After a post-stop hook has refused as often as it may. */
-function refused({ reason, by }: Refusal, exitCode: number | null): Outcome {
-  const why = by === undefined ? reason : `The hook ${by.hook} still refuses: ${by.said}`;
-  return { state: 'failed', reason: oneLine(why, 1000), exitCode };
-}
-
-/** The conversation stayed on the other machine, so the prompt tells the agent the original goal. */
-function importedPrompt(goal: string, message: string): string {
-  const was = oneLine(goal, 4000).replaceAll(' // ', ' / ');
-  return `(You take up work that was begun elsewhere. It is in the commits of this branch. Its goal was "${was}".)\n\n${message}`;
-}
-
-const goalPrompt = (goal: string, message: string): string => `${goal}\n\n${message}`;
 
 async function openHooks(runner: Runner, planned: PlannedAgent): Promise<RunHooks & AsyncDisposable> {
   const { context, stored, events, run, control } = runner;
@@ -375,34 +396,6 @@ async function fetchWork({ context, stored, events, run }: Runner, { agent }: Pl
   const risky = result === null ? 0 : await countRisky(context, { ...stored, run: run.now }, result.files);
   run.set({ result: result === null ? null : { ...result, risky }, fetched: true });
   if (result !== null) events.append({ type: 'changes.captured', branch: `ags/${stored.task.name}`, ...result });
-}
-
-interface Outcome {
-  readonly state: 'ready' | 'no-changes' | 'failed' | 'stopped';
-  readonly reason?: string;
-  readonly exitCode: number | null;
-  /** It failed because it reached a limit. */
-  readonly limit?: boolean;
-}
-
-/** null: nothing asked the run to stop. */
-function stoppedOutcome({ reason }: ControlServer, exitCode: number | null): Outcome | null {
-  if (reason === null) return null;
-  return { state: reason.failed ? 'failed' : 'stopped', reason: reason.text, exitCode, limit: reason.failed };
-}
-
-function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): Outcome {
-  const { exitCode, finished } = end;
-  const stopped = stoppedOutcome(control, exitCode);
-  if (stopped !== null) return stopped;
-  if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode, limit: true };
-  if (finished?.ok === false) {
-    const fix = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
-    const limit = finished.cause === 'budget' || finished.cause === 'turns';
-    return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${fix}`, exitCode, limit };
-  }
-  if (exitCode !== 0) return { state: 'failed', reason: `${agent.title} exited with code ${exitCode}.`, exitCode };
-  return { state: 'ready', exitCode };
 }
 
 function sentence(error: unknown): string {

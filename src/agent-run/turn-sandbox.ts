@@ -11,7 +11,7 @@ import { INSIDE_HOST, insideHostArgv, insideHostScript } from '../sandbox/io/ins
 import type { EventLog } from '../store/events.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import { describeAgentRun } from '../workspace/agent-workspace.ts';
-import type { RunAccount } from './model-account.ts';
+import type { RunAccount } from './model/account.ts';
 import { authorOf, type PlannedAgent } from './plan-agent.ts';
 import type { PreparedLayers } from '../workspace/prepare-snapshot.ts';
 import { withListeners, type RunHooks } from './run-hooks.ts';

@@ -6,6 +6,7 @@ import type { AgentEvent } from '../protocol/agent-event.ts';
 import { createLines } from '../lib/stream/lines.ts';
 import { readAtEase } from '../lib/stream/read-at-ease.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
+import type { RunAccount } from './model/account.ts';
 import { createRecorder } from './record-events.ts';
 import { endpointOf } from '../agent-setup/agent-network.ts';
 import { startInside, type Inside } from '../run/join-sandbox.ts';
@@ -122,6 +123,13 @@ function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
   ];
 }
 
+/** What the gateway has counted or told needs no word of the agent: its usage, its retries, its traces of a failed request. */
+function isKnown(event: AgentEvent, { metered, failures }: RunAccount): boolean {
+  if (event.type === 'agent.used') return metered;
+  const tells = event.type === 'agent.waited' || (event.type === 'agent.printed' && event.stream === 'stderr');
+  return tells && failures.now !== null;
+}
+
 /** Sends the agent's output to its log unchanged, to its driver line by line, and to the task's events. */
 function openAgentStream(
   input: TurnInput,
@@ -149,8 +157,7 @@ function openAgentStream(
         if (finished !== null) return;
         finished = event;
       }
-      // What the gateway has counted needs no word of the agent.
-      if (event.type !== 'agent.used' || !input.account.metered) record(event);
+      if (!isKnown(event, input.account)) record(event);
       hooks.observe(event);
       input.onEvent(event);
     },

@@ -11,6 +11,8 @@ export interface Attention {
   network(hosts: readonly string[]): void;
   /** The run continues, but the user should look. The agent's next action clears this. */
   service(why: string): void;
+  /** Its model has answered only failures for a while; null: not any more. */
+  model(why: string | null): void;
   /** Whether an agent at a terminal waits at its prompt. */
   prompt(waiting: boolean): void;
 }
@@ -39,6 +41,7 @@ export function createAttention(run: RunRecord, name: string): Attention {
     },
     network: ([host]) => show('host', host === undefined ? null : `It wants to reach ${host}: ags allow ${host}`),
     service: (why) => show('look', why),
+    model: (why) => show('model', why),
     prompt: (waiting) => show('prompt', waiting ? `Waiting at its prompt: ags attach ${name}` : null),
   };
 }

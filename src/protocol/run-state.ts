@@ -42,8 +42,9 @@ const TRANSITIONS: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ['preparing', 'stopped', 'failed'],
   // A killed runner leaves one of these three states; its work can still be reviewed.
   preparing: ['running', 'failed', 'stopped', 'ready'],
-  running: ['needs-you', 'ready', 'no-changes', 'failed', 'stopped'],
-  'needs-you': ['running', 'ready', 'no-changes', 'failed', 'stopped'],
+  // Queued again: its model refuses for now.
+  running: ['needs-you', 'ready', 'no-changes', 'failed', 'stopped', 'queued'],
+  'needs-you': ['running', 'ready', 'no-changes', 'failed', 'stopped', 'queued'],
   // A message to an ended agent queues its task again.
   ready: ['ready', 'merged', 'discarded', 'queued'],
   'no-changes': ['discarded', 'queued'],

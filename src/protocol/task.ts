@@ -139,6 +139,9 @@ export const RunFile = z.object({
     description:
       'Milliseconds that its agent worked, that it was queued, and that it waited for the user, up to `sinceMs`. Absent until its first change of state.',
   }),
+  waitsUntilMs: z.number().optional().meta({
+    description: 'Its model refuses for now; it goes on by itself at this time.',
+  }),
   used: z
     .object({
       inputTokens: z.number(),

@@ -16,14 +16,16 @@ export interface MeteredMachine extends AsyncDisposable {
 
 const KEY = 'the-key-of-the-user';
 
-/** Asks the model `$1` times, reports that it used nothing, and never ends. */
+/** Asks the model `$1` times, reports that it used nothing, and never ends. With `once` it gives up at the first failure. */
 const ASK = `#!/bin/sh
 for i in $(seq "$1"); do
-  curl -s -o /dev/null -w '{"type":"agent.said","text":"%{http_code}"}\\n' \\
-    -d '{"model":"gpt-5.5","input":[],"tools":[{"name":"look"}]}' "$MODEL_URL/v1/responses"
+  code=$(curl -s -o /dev/null -w '%{http_code}' \\
+    -d '{"model":"gpt-5.5","input":[],"tools":[{"name":"look"}]}' "$MODEL_URL/v1/responses")
+  echo '{"type":"agent.said","text":"'$code'"}'
   echo '{"type":"agent.used","inputTokens":0,"outputTokens":0,"costMicros":0}'
+  [ "$2" != once ] || [ "$code" = 200 ] || { echo '    at a line of a stack trace' >&2; exit 1; }
 done
-[ "$2" = end ] || sleep 600
+[ "$2" = once ] || sleep 600
 `;
 
 export async function createMeteredMachine(

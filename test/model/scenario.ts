@@ -7,7 +7,7 @@ export interface Turn {
   readonly say?: string;
   readonly call?: { readonly tool: string; readonly input: Readonly<Record<string, unknown>> };
   /** An error instead of an answer. */
-  readonly fail?: { readonly status: number; readonly message: string };
+  readonly fail?: { readonly status: number; readonly message: string; readonly retryAfter?: number };
 }
 
 /** The n-th request of a conversation is answered with the n-th turn; a later message of the user continues from there. */

@@ -1,14 +1,15 @@
-// agent-run/model-account.ts: the account of a run: what its models were asked and answered, against its budgets. The gateway meters requests
+// agent-run/model/account.ts: the account of a run: what its models were asked and answered, against its budgets. The gateway meters requests
 // to models, and only its count is used once it is there; an agent whose requests it cannot see is believed.
 // Invariant: after a budget is used up no further request is sent, and the run stops. Turn N+1 is never asked for.
-import type { Agent } from '../agents/agent.ts';
-import { costOf, priceOf, type ModelPrices } from '../agents/prices.ts';
-import type { AgentEvent } from '../protocol/agent-event.ts';
-import type { ModelEvent } from '../protocol/event.ts';
-import { tokensOf, type ModelAccount } from '../protocol/model-usage.ts';
-import type { Goal } from '../protocol/task.ts';
-import { count } from '../lib/units.ts';
-import type { RunRecord } from './run-record.ts';
+import type { Agent } from '../../agents/agent.ts';
+import { costOf, priceOf, type ModelPrices } from '../../agents/prices.ts';
+import type { AgentEvent } from '../../protocol/agent-event.ts';
+import type { ModelEvent } from '../../protocol/event.ts';
+import { tokensOf, type ModelAccount } from '../../protocol/model-usage.ts';
+import type { Goal } from '../../protocol/task.ts';
+import { count } from '../../lib/units.ts';
+import type { ModelFailures } from './failures.ts';
+import type { RunRecord } from '../run-record.ts';
 
 export interface RunAccount extends ModelAccount {
   /** The agent is started. */
@@ -19,6 +20,8 @@ export interface RunAccount extends ModelAccount {
   agent(event: AgentEvent): void;
   /** Whether the gateway counts. */
   readonly metered: boolean;
+  /** Of the model, since its last answer. */
+  readonly failures: ModelFailures;
   /** A sentence, if a budget could not be held because nothing was counted. */
   unheld(): string | null;
 }
@@ -33,6 +36,7 @@ export interface AccountInput {
   readonly metered: boolean;
   readonly prices: ModelPrices;
   readonly emit: (event: ModelEvent) => void;
+  readonly failures: ModelFailures;
 }
 
 type Used = NonNullable<RunRecord['now']['used']>;
@@ -40,7 +44,7 @@ type Used = NonNullable<RunRecord['now']['used']>;
 const NOTHING: Used = { inputTokens: 0, outputTokens: 0, costMicros: 0 };
 
 export function createRunAccount(input: AccountInput): RunAccount {
-  const { run, goal, agent } = input;
+  const { run, goal, agent, failures } = input;
   const { maxCostMicros = null, maxTokens = null, maxTurns = null } = goal;
   let metered = input.metered;
   /** Before the agent was started. */
@@ -101,7 +105,9 @@ export function createRunAccount(input: AccountInput): RunAccount {
     },
     giveTurnBack: () => void (turns -= 1),
     refuseTurn: () => stop(turnsReached(maxTurns ?? turns)),
+    failures,
     answered(usage) {
+      failures.over();
       const model = usage.model ?? 'unknown model';
       if (!metered && run.now.used?.by !== 'gateway') run.set({ used: before });
       metered = true;
@@ -119,7 +125,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
       });
       if (price === null && maxCostMicros !== null) stop(noPrice(model));
     },
-    failed: () => undefined,
+    failed: (status, retryAfterSeconds) => failures.failed(status, retryAfterSeconds),
     agent(event) {
       if (metered) return;
       // Requests are not seen here: only a model that has answered again can have called the next tool.

@@ -12,7 +12,7 @@ import type { AgentProgram } from '../agent-setup/agent-program.ts';
 import type { BringOutDetails } from '../results/bring-out.ts';
 import { readSettings } from '../agent-setup/read-settings.ts';
 import { withAgent } from '../agent-setup/agent-network.ts';
-import { endpointFor } from '../agent-setup/own-endpoint.ts';
+import { endpointFor, unfollowedUrl } from '../agent-setup/own-endpoint.ts';
 import { findSignIn, signInNeeded, type FoundSignIn } from '../agent-setup/credentials.ts';
 import { prepareLayers } from '../setup/layers.ts';
 import type { LayersWish, PreparedLayers } from '../workspace/prepare-snapshot.ts';
@@ -62,6 +62,7 @@ export async function planAgentRun(
       return withAgent(config, agent, signIn?.secret ?? null);
     },
   });
+  const unfollowed = unfollowedUrl(agent, endpointFor(agent, plan.config), context.env);
   const model = modelFor(agent, goal, plan.config);
   const settings = readSettings(context.home, agent, plan.config);
   const program = await findProgram(context, agent, plan);
@@ -81,7 +82,8 @@ export async function planAgentRun(
     const { checkSecret } = await import('../run/network/open-gateway.ts');
     await checkSecret(context, plan.config.network, found.secret);
   }
-  return { agent, plan, program, signIn: found, model, settings };
+  const notices = unfollowed === null ? plan.notices : [...plan.notices, unfollowed];
+  return { agent, plan: { ...plan, notices }, program, signIn: found, model, settings };
 }
 
 /** The model of the goal, else the one that the configuration gives this agent. */

@@ -40,6 +40,17 @@ export function ownSignIn({ own, name }: Agent, endpoint: ModelEndpoint): SignIn
   };
 }
 
+/** A URL in the user's environment that the agent alone would follow; null: none, or the configuration has an endpoint. */
+export function unfollowedUrl(
+  { name, own, title }: Agent,
+  endpoint: ModelEndpoint | null,
+  env: Readonly<Record<string, string | undefined>>,
+): string | null {
+  const variable = own?.variable ?? null;
+  if (endpoint !== null || variable === null || (env[variable] ?? '') === '') return null;
+  return `${variable} is set in your environment, and ags does not follow it: ${title} uses its usual provider. To use that URL, put it into your config.yaml: agents: { ${name}: { url: ... } }`;
+}
+
 /** Under which name a credential is stored: beside the sign-in at the usual provider. */
 export function credentialName(agent: Agent, own: boolean): string {
   return own ? `${agent.name}-own` : agent.name;

@@ -93,6 +93,8 @@ export interface OwnModel {
   readonly env: string | null;
   /** The variable inside that gets the URL. */
   readonly endpoint: string;
+  /** The variable of the agent itself with such a URL: ags does not follow it in the user's environment. null: none. */
+  readonly variable: string | null;
   /** It has no default model that such an endpoint would know. */
   readonly needsModel: boolean;
   readonly trial: Trial;

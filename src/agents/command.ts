@@ -9,6 +9,7 @@ const OWN: OwnModel = {
   header: 'authorization',
   env: 'AGS_MODEL_KEY',
   endpoint: 'AGS_MODEL_URL',
+  variable: null,
   needsModel: false,
   trial: { path: '/models' },
 };

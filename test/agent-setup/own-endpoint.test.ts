@@ -154,6 +154,8 @@ test('ags auth tries the key at the endpoint and says what it saw', async () => 
   ]);
   configure(machine, '');
   expect(await tried()).toEqual([null, 'none', null]);
+  const { stderr } = await machine.ags(['auth', 'status', 'qwen'], { env: { OPENAI_BASE_URL: 'http://localhost:1' } });
+  expect(stderr).toMatch(/OPENAI_BASE_URL is set in your environment, and ags does not follow it.*agents: \{ qwen/);
 });
 
 test('an agent that has no model of its own choice must be told one', async () => {

@@ -90,6 +90,7 @@ export const claude: Agent = {
     header: 'authorization',
     env: null,
     endpoint: 'ANTHROPIC_BASE_URL',
+    variable: 'ANTHROPIC_BASE_URL',
     needsModel: false,
     trial: TRIAL,
   },

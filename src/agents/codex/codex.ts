@@ -65,6 +65,7 @@ export const codex: Agent = {
     header: 'authorization',
     env: null,
     endpoint: 'AGS_CODEX_ENDPOINT',
+    variable: 'OPENAI_BASE_URL',
     needsModel: false,
     trial: { path: '/models' },
   },

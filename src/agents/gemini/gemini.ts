@@ -81,6 +81,7 @@ export const gemini: Agent = {
     header: 'x-goog-api-key',
     env: 'GEMINI_API_KEY',
     endpoint: 'GOOGLE_GEMINI_BASE_URL',
+    variable: 'GOOGLE_GEMINI_BASE_URL',
     needsModel: false,
     trial: { path: '/v1beta/models' },
   },

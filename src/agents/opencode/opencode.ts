@@ -107,6 +107,7 @@ export const opencode: Agent = {
     header: 'authorization',
     env: 'AGS_MODEL_KEY',
     endpoint: 'AGS_MODEL_URL',
+    variable: 'OPENAI_BASE_URL',
     needsModel: true,
     trial: { path: '/models' },
   },

@@ -83,6 +83,7 @@ export const qwen: Agent = {
     header: 'authorization',
     env: 'OPENAI_API_KEY',
     endpoint: 'AGS_MODEL_URL',
+    variable: 'OPENAI_BASE_URL',
     needsModel: true,
     trial: { path: '/models' },
   },

@@ -14,7 +14,7 @@ import {
   keepTokens,
   signInStatus,
 } from '../../agent-setup/credentials.ts';
-import { credentialName, endpointFor, waysFor } from '../../agent-setup/own-endpoint.ts';
+import { credentialName, endpointFor, unfollowedUrl, waysFor } from '../../agent-setup/own-endpoint.ts';
 import { tryKey, type Tried } from '../../agent-setup/try-key.ts';
 import type { EffectiveConfig } from '../../config/effective.ts';
 import { formatSource } from '../../config/network/asks.ts';
@@ -254,6 +254,10 @@ async function status(names: readonly string[], { values }: Arguments, ctx: Cont
       ]),
     ]),
   );
+  for (const agent of agents) {
+    const unfollowed = unfollowedUrl(agent, endpointFor(agent, config), ctx.host.env);
+    if (unfollowed !== null) ctx.stderr.write(`ags: ${unfollowed}\n`);
+  }
   for (const { agent, provider, tried } of all)
     if (tried !== null) ctx.stdout.write(`${agent}: tried at ${provider}. ${tried.words}\n`);
   return EXIT.done;

@@ -31,6 +31,7 @@ import type { Listener, SandboxNetwork } from '../protocol/spec.ts';
 import { taskPaths } from '../store/layout.ts';
 import { HOOKS_PORT } from '../run/network/plan-network.ts';
 import type { HostContext } from '../run/host-context.ts';
+import { createRecorder } from './record-events.ts';
 
 export interface RunHooks {
   /** For the adapter's plan; null: no hook is configured, or hooks cannot stop this agent. */
@@ -65,13 +66,13 @@ export interface RunHooksInput {
   /** The task's ID. Its directory exists already. */
   readonly task: string;
   readonly run: number;
-  readonly agent: Pick<Agent, 'name' | 'gate' | 'readHook'>;
+  readonly agent: Pick<Agent, 'name' | 'gate' | 'readHook' | 'omitsRefused'>;
   readonly goal: string;
   /** A person is at the agent's terminal: its own stop hook asks the post-stop hooks. Otherwise the runner asks them (`atEnd`). */
   readonly interactive: boolean;
   /** The command that starts Perl inside. */
   readonly perl: readonly string[];
-  emit(event: HookDecided): void;
+  emit(event: HookDecided | ToolEvent): void;
   /** Runs a program in the running sandbox, in the project, with `input` on its stdin. */
   runInside(
     argv: readonly string[],
@@ -101,7 +102,7 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
   const engine = createEngine({
     hooks,
     about: { task: input.task, run: input.run, agent: agent.name, goal: input.goal, project: input.project },
-    emit: (event) => input.emit(event),
+    emit: agent.omitsRefused === true ? withRefusedCalls(input) : (event) => input.emit(event),
     mostMs: (HOOK_ANSWER_SECONDS - 60) * 1000,
   });
   const enforced = agent.gate === 'enforced';
@@ -160,6 +161,23 @@ export async function openRunHooks(input: RunHooksInput): Promise<RunHooks> {
 }
 
 const LISTENER = 'hooks';
+type ToolEvent = Extract<AgentEvent, { type: 'tool.started' | 'tool.finished' }>;
+
+/** Puts the refused call around the verdict, as if the agent had reported it. */
+function withRefusedCalls(input: RunHooksInput): (event: HookDecided, request: GateRequest) => void {
+  const record = createRecorder(
+    () => input.context.now().getTime(),
+    (event) => input.emit(event as ToolEvent),
+  );
+  return (event, { when, tool, actions }) => {
+    const calls = when === 'before' && event.verdict !== 'allowed' ? actions : [];
+    const ids = calls.map(() => `refused-${randomBytes(6).toString('hex')}`);
+    for (const [at, action] of calls.entries()) record({ type: 'tool.started', id: ids[at] ?? '', tool, action });
+    input.emit(event);
+    for (const id of ids) record({ type: 'tool.finished', id, outcome: 'refused' });
+  };
+}
+
 /** A hook that always refuses must not keep an agent at work for ever. */
 export const MAX_SENT_BACK = 5;
 

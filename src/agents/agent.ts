@@ -30,6 +30,8 @@ export interface Agent {
   readonly resumes: boolean;
   /** In a terminal, it draws at least once a second while it works, and nothing at its prompt. */
   readonly drawsAtWork?: true;
+  /** A call that a hook refused is missing from its output, so ags records the call itself. */
+  readonly omitsRefused?: true;
   /** Parses requests of its own hooks that arrive at the hook listener; null: it has no such hooks. */
   readonly readHook: ReadHook | null;
   /** Pure: everything to start, set and write for one turn. */

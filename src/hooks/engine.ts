@@ -22,7 +22,7 @@ export interface EngineInput {
   /** In the order in which they run. */
   readonly hooks: readonly Hook[];
   readonly about: Pick<HookInput, 'task' | 'run' | 'agent' | 'goal' | 'project'>;
-  emit(event: HookDecided): void;
+  emit(event: HookDecided, request: GateRequest): void;
   /** For all hooks of one request together. */
   readonly mostMs: number;
 }
@@ -55,18 +55,14 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
     }
   }
 
-  async function askOne(
-    hook: Hook,
-    { tool, actions, input }: GateRequest,
-    mode: HookDecided['mode'],
-    endAt: number,
-  ): Promise<Answer> {
+  async function askOne(hook: Hook, request: GateRequest, mode: HookDecided['mode'], endAt: number): Promise<Answer> {
+    const { tool, actions, input } = request;
     const startedAt = performance.now();
     const timeoutMs = Math.max(0, Math.min(hook.timeoutMs, endAt - startedAt));
     const answer = await within(timeoutMs, ending.signal, (signal) =>
       hook.ask({ version: 1, hook: hook.point, ...about, tool, actions, input }, signal),
     );
-    emit({
+    const event: HookDecided = {
       type: 'hook.decided',
       point: hook.point,
       hook: hook.name,
@@ -75,7 +71,8 @@ export function createEngine({ hooks, about, emit, mostMs }: EngineInput): Engin
       reason: answer.verdict === 'allowed' ? null : inWords(hook, answer),
       ms: Math.round(performance.now() - startedAt),
       mode,
-    });
+    };
+    emit(event, request);
     return answer;
   }
 

@@ -15,7 +15,7 @@ import { branchOf, userOf } from '../results/bring-out.ts';
 import { findSides, repositoryOf, targetOf } from './merge-tree.ts';
 import { shortName } from '../results/move-files.ts';
 import { requireAgent } from '../agent-run/control.ts';
-import { agentText } from '../agent-run/fork.ts';
+import { agentLike } from '../agent-run/fork.ts';
 import { startTasks } from '../agent-run/start.ts';
 import { BEGUN } from '../results/task-branch.ts';
 import type { HostContext } from '../run/host-context.ts';
@@ -59,11 +59,10 @@ export async function resolveTask(
     { ...context, cwd: stored.task.project },
     {
       goals: [{ text: resolveGoal(stored, ref, merged.conflicts), name: null }],
-      agents: [wish.agent ?? agentText(goal)],
+      ...agentLike(goal, wish.agent),
       attempts: 1,
       interactive: false,
       base: null,
-      model: wish.agent === undefined ? (goal.model ?? null) : null,
       maxSeconds: goal.maxSeconds,
       maxCostMicros: goal.maxCostMicros,
       maxTurns: goal.maxTurns,

@@ -14,6 +14,18 @@ test.each(USUAL)('as %s: a fork continues from the files of a task, which stays 
   expect(machine.git('show', 'ags/second:a.txt')).toBe('a\none\ntwo\n');
   expect(machine.git('rev-parse', 'ags/first')).toBe(before);
 
+  // The same agent, named or not, keeps its model, as the page names it; another agent has its own.
+  await machine.runDemo('with-model', 'append: a.txt one', ['--model', 'small']);
+  const modelOf = async (...more: string[]): Promise<string | undefined> => {
+    const { stdout, stderr } = await machine.ags(['fork', 'with-model', 'say: hello', '-d', ...more]);
+    expect(stderr).toContain('started');
+    await machine.until(stdout.trim(), ['ready', 'no-changes', 'failed']);
+    return machine.task(stdout.trim()).goal?.model;
+  };
+  expect(await modelOf()).toBe('small');
+  expect(await modelOf('--agent', 'demo')).toBe('small');
+  expect(await modelOf('--agent', '/bin/true')).toBeUndefined();
+
   // Uses another agent and detaches; only the name is printed.
   const other = await machine.ags(['fork', 'second', 'cat a.txt', '--agent', 'sh -c "echo three >> a.txt"', '-d']);
   expect(other, other.stderr).toMatchObject({ code: 0, stdout: 'cat-a-txt\n' });

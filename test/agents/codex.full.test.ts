@@ -174,7 +174,9 @@ describe('in a terminal', () => {
       { say: 'I try.', call: run('echo forbidden > bad.txt') },
       { say: 'All of it is done.' },
     ]);
-    using terminal = openTerminal(stage.prepare({ mode: 'interactive', hooks: 'asked', prompt: 'Do it.' }));
+    using terminal = openTerminal(
+      stage.prepare({ mode: 'interactive', hooks: 'asked', prompt: 'Do it.', model: 'gpt-5.5' }),
+    );
     await terminal.until('All of it is done.');
     expect(stage.read('project/hello.txt')).toBe('hi\n');
     expect(stage.has('project/bad.txt')).toBe(false);

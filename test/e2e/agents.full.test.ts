@@ -10,9 +10,8 @@ import { programIn } from '../agents/programs.ts';
 import { DENIED_HOST, startPipeline, REAL_KEY, type Pipeline } from '../agents/whole-pipeline.ts';
 import { type Caller, IS_ROOT } from '../harness.ts';
 
-/** Gemini CLI reports no exit code of a successful command; Codex CLI does not report a call that a hook refused, but the hook's event does. */
+/** Gemini CLI reports no exit code of a successful command. */
 const SAYS_NO_ZERO = ['gemini'];
-const SAYS_NO_REFUSAL = ['codex'];
 
 /** Input and output tokens of one answer in test/model/, and the number of requests that a turn makes beside the conversation. */
 const USAGE: Readonly<Record<string, { each: readonly [number, number]; beside: number }>> = {
@@ -111,7 +110,7 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     expect(calls(told.pipeline)).toMatchObject(
       [
         { kind: 'write', what: /hello\.txt$/, outcome: 'done' },
-        ...(!SAYS_NO_REFUSAL.includes(agent.name) ? [{ kind: 'command', what: FORBIDDEN, outcome: 'refused' }] : []),
+        { kind: 'command', what: FORBIDDEN, outcome: 'refused' },
         { kind: 'command', what: OUTWARD, outcome: 'failed', exitCode: 3 },
         {
           kind: 'command',

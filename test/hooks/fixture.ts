@@ -107,7 +107,7 @@ export function createHookPlace(): HookPlace {
         agent: AGENT,
         goal: 'make it work',
         interactive: false,
-        emit: (event) => events.push(event),
+        emit: (event) => void (event.type === 'hook.decided' && events.push(event)),
         runInside: () => Promise.reject(new Error('there is no inside here')),
         ...more,
       });

@@ -7,7 +7,7 @@ import type { HookDecided } from '../../src/protocol/hook.ts';
 import { ALSO_AS_USER, runAgain, startAgain } from '../conformance/again.ts';
 import { RUNNER } from '../conformance/place.ts';
 import { until } from '../exec/given.ts';
-import { COMMAND, createHookPlace, NO_HOOKS, processesWith, READ, STOP, WRITE, WROTE } from './fixture.ts';
+import { AGENT, COMMAND, createHookPlace, NO_HOOKS, processesWith, READ, STOP, WRITE, WROTE } from './fixture.ts';
 
 const sh = (body: string): string => `#!/bin/sh\n${body}\n`;
 
@@ -183,6 +183,23 @@ function hookTests(): void {
       reason: null,
       mode: 'enforced',
     });
+  });
+
+  test('a refused call is recorded for an agent that does not report it', async () => {
+    await using place = createHookPlace();
+    place.own('pre-bash', '#!/bin/sh\nexit 2\n');
+    const seen: unknown[] = [];
+    const hooks = await place.open({
+      agent: { ...AGENT, omitsRefused: true },
+      emit: ({ type, ...event }) => void seen.push([type, 'action' in event ? event.action : null]),
+    });
+    expect((await hooks.gate(COMMAND)).allow).toBe(false);
+    expect((await hooks.gate(WRITE)).allow).toBe(true);
+    expect(seen).toEqual([
+      ['tool.started', { kind: 'command', command: 'npm test' }],
+      ['hook.decided', null],
+      ['tool.finished', null],
+    ]);
   });
 
   test('each hook point matches the actions in its name', async () => {

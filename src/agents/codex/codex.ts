@@ -73,6 +73,7 @@ export const codex: Agent = {
   scratch: [],
   gate: 'enforced',
   countsSession: true,
+  omitsRefused: true,
   resumes: true,
   drawsAtWork: true,
   readHook,
@@ -144,9 +145,27 @@ function serverTables(text: string): string {
   return `${kept.join('\n')}\n`;
 }
 
+/**
+ * Models for which it asks, in a terminal and before the goal, whether to take a newer one; as already answered. From the list of models
+ * in the program itself.
+ */
+const SUCCESSORS = {
+  'gpt-5.5': 'gpt-6-sol',
+  'gpt-5.6-sol': 'gpt-6-sol',
+  'gpt-5.6-terra': 'gpt-6-sol',
+  'gpt-5.6-luna': 'gpt-6-luna',
+};
+
 /** As TOML. On the command line they override every file. */
 function settings({ signIn, endpoint, ownEndpoint }: AgentInput): string[] {
-  const quiet = ['analytics.enabled=false', 'check_for_update_on_startup=false', 'feedback.enabled=false'];
+  const quiet = [
+    'analytics.enabled=false',
+    'check_for_update_on_startup=false',
+    'feedback.enabled=false',
+    `notice.model_migrations={${Object.entries(SUCCESSORS)
+      .map((pair) => pair.map(quote).join('='))
+      .join(',')}}`,
+  ];
   if (endpoint === null) return quiet;
   const base = `${endpoint}${ownEndpoint ? '' : signIn?.kind === 'login' ? '/backend-api/codex' : '/v1'}`;
   // A provider of our own: the built-in one first tries other ways to its host, and requires a key.

@@ -134,7 +134,7 @@ const CONFIGURATION_INTRO = `Everything works without configuration. Your values
 3. \`ags.yaml\` at the root of the project,
 4. flags of one command.
 
-Single values replace, lists append. \`ags config\` shows the values in force and where each comes from; \`ags init\` writes an \`ags.yaml\` that explains every key.
+Single values replace, lists append. \`ags config\` shows the values in force and where each comes from; \`ags init\` writes an \`ags.yaml\` with what the project needs, \`ags init --full\` one that explains every key.
 Both files have the same keys. An unknown key or a wrong value is an error with file, line and column; ags ignores nothing. For completion in an editor, point it to [ags.schema.json](ags.schema.json).
 
 **What a project's own file may do.** A repository that you have just cloned must not grant itself rights. Keys marked "free" only restrict a sandbox, or act only inside it.

@@ -2,6 +2,7 @@
 import { AgsError } from '../protocol/errors.ts';
 import { stagingGit } from '../git/host-git.ts';
 import { readRef } from '../git/owner-git.ts';
+import { READ, suggestChecks as checksFrom } from '../config/starter/commands.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { MergedBranch } from './merge-tree.ts';
 import { repositoryAt } from '../run/project.ts';
@@ -28,40 +29,14 @@ function yamlOf(commands: readonly string[]): string {
   return ['checks:', ...commands.map((command) => `  - ${command}`)].join('\n');
 }
 
-const SCRIPTS = ['test', 'lint', 'typecheck'] as const;
-const MANAGERS = [
-  ['pnpm-lock.yaml', 'pnpm'],
-  ['yarn.lock', 'yarn'],
-  ['bun.lock', 'bun run'],
-] as const;
-
 /** `commit` must be one of the user's. */
 async function suggestChecks({ paths }: Pick<StoredTask, 'paths'>, commit: string): Promise<string[]> {
   const listing = await stagingGit(paths.staging, ['ls-tree', '-z', '--name-only', '--full-tree', commit]);
   const names = new Set(listing.stdout.toString('utf8').split('\0'));
-  const read = async (name: string): Promise<string> => {
-    if (!names.has(name)) return '';
+  const texts = new Map<string, string>();
+  for (const name of READ.filter((one) => names.has(one))) {
     const blob = await stagingGit(paths.staging, ['cat-file', 'blob', `${commit}:${name}`], { maxBytes: 2 ** 20 });
-    return blob.exitCode === 0 ? blob.stdout.toString('utf8') : '';
-  };
-  const found = scriptsOf(await read('package.json'), names);
-  if (names.has('Cargo.toml')) found.push('cargo test');
-  if (names.has('go.mod')) found.push('go test ./...');
-  if (names.has('pyproject.toml')) found.push('pytest');
-  if (/^test:/m.test(await read('Makefile'))) found.push('make test');
-  return found;
-}
-
-function scriptsOf(text: string, names: ReadonlySet<string>): string[] {
-  let scripts: unknown;
-  try {
-    scripts = (JSON.parse(text) as { scripts?: unknown }).scripts;
-  } catch {
-    return [];
+    if (blob.exitCode === 0) texts.set(name, blob.stdout.toString('utf8'));
   }
-  if (typeof scripts !== 'object' || scripts === null) return [];
-  const manager = MANAGERS.find(([lock]) => names.has(lock))?.[1] ?? 'npm run';
-  return SCRIPTS.filter((name) => Object.hasOwn(scripts, name)).map((name) =>
-    name === 'test' && manager === 'npm run' ? 'npm test' : `${manager} ${name}`,
-  );
+  return checksFrom({ names, text: (name) => texts.get(name) ?? '' });
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { AgsError } from '../protocol/errors.ts';
 import { isUnderWay } from '../protocol/run-state.ts';
 import type { CarriedService } from '../protocol/export.ts';
-import type { ServiceStatus } from '../protocol/service.ts';
+import type { ServicePresetName, ServiceStatus } from '../protocol/service.ts';
 import { loadConfig } from '../config/load.ts';
 import { readServices, serviceLog, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -12,6 +12,8 @@ import { sizeOf } from '../queries/list.ts';
 import { kindOf } from '../run/planned-services.ts';
 import { planService, serviceProblem } from '../run/plan-services.ts';
 import { configInput, type HostContext } from '../run/host-context.ts';
+import { findPrograms } from './presets/find-programs.ts';
+import { PRESETS } from './presets/presets.ts';
 
 /** As the run recorded them; if the task is not running, none of them is. */
 export function servicesOf({ paths, run, live }: StoredTask): readonly ServiceStatus[] {
@@ -99,4 +101,20 @@ export async function configuredServices(
 export async function bringsUpCompose(context: HostContext): Promise<boolean> {
   const root = await currentProject(context);
   return root !== null && (await loadConfig(configInput(context, root))).compose !== null;
+}
+
+/** The programs of a preset that are not on this machine; empty: it can run here. */
+export function missingPrograms(
+  { env }: Pick<HostContext, 'env'>,
+  preset: ServicePresetName,
+  version: string | null,
+): readonly string[] {
+  const found = findPrograms(PRESETS[preset], env['PATH'] ?? '', version);
+  return 'missing' in found ? found.missing : [];
+}
+
+/** Those of these programs that are not on this machine. */
+export function missingOf({ env }: Pick<HostContext, 'env'>, names: readonly string[]): readonly string[] {
+  const found = findPrograms({ programs: names.map((name) => [name]), places: [] }, env['PATH'] ?? '', null);
+  return 'missing' in found ? found.missing : [];
 }

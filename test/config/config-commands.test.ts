@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -59,23 +60,45 @@ function uncomment(text: string): string {
 }
 
 describe('commands', () => {
-  test('ags init writes a file that changes nothing, and refuses to overwrite one', async () => {
+  test('ags init reads no file that is a link or a pipe, runs nothing, and writes what it found', async () => {
+    const { projectDir, home } = at.input;
+    fs.writeFileSync(join(home, 'package.json'), '{"scripts":{"test":"x"}}');
+    fs.symlinkSync('../package.json', join(projectDir, 'package.json'));
+    execFileSync('mkfifo', [join(projectDir, 'compose.yaml')]);
+    fs.writeFileSync(join(projectDir, 'Makefile'), `test:\n\ttouch ran\n# ${'x'.repeat(300_000)}`);
+    fs.writeFileSync(join(projectDir, 'pytest.ini'), '');
+    const env = { PATH: '/usr/bin:/bin' };
+    fs.writeFileSync(join(projectDir, 'composer.json'), '{}');
+    const { err } = await run(initVerb, {}, [], undefined, env);
+    expect(err).toMatch(/^Wrote ags.yaml/);
+    const written = fs.readFileSync(join(projectDir, 'ags.yaml'), 'utf8');
+    expect(written).toContain('pytest');
+    expect(written).not.toMatch(/npm|make test$/m);
+    expect(fs.existsSync(join(projectDir, 'ran'))).toBe(false);
+    expect(written.split('\n').length).toBeLessThan(15);
+    await at.load();
+  });
+
+  test('ags init --full writes a file that changes nothing, and refuses to overwrite one', async () => {
     const path = join(at.input.projectDir, 'ags.yaml');
     const before = await at.load();
-    expect((await run(initVerb)).exit).toBe(0);
+    expect((await run(initVerb, { full: true })).exit).toBe(0);
     expect(fs.readdirSync(at.input.projectDir)).toEqual(['ags.yaml']);
     expect(await at.load()).toEqual({ ...before, files: [path] });
     fs.writeFileSync(path, 'mine');
-    await expect(run(initVerb)).rejects.toMatchObject({ code: 'usage.invalid', message: 'ags.yaml already exists.' });
+    await expect(run(initVerb, { full: true })).rejects.toMatchObject({
+      code: 'usage.invalid',
+      message: 'ags.yaml already exists.',
+    });
     expect(fs.readFileSync(path, 'utf8')).toBe('mine');
-    expect((await run(initVerb, { force: true })).exit).toBe(0);
-    expect(fs.readFileSync(path, 'utf8')).toBe((await run(initVerb, { print: true })).out);
+    expect((await run(initVerb, { full: true, force: true })).exit).toBe(0);
+    expect(fs.readFileSync(path, 'utf8')).toBe((await run(initVerb, { full: true, print: true })).out);
   });
 
   test('ags init --force replaces a link instead of writing through it', async () => {
     fs.writeFileSync(join(at.input.home, 'canary'), 'untouched');
     fs.symlinkSync('../canary', join(at.input.projectDir, 'ags.yaml'));
-    await run(initVerb, { force: true });
+    await run(initVerb, { full: true, force: true });
     expect(fs.readFileSync(join(at.input.home, 'canary'), 'utf8')).toBe('untouched');
     expect(fs.lstatSync(join(at.input.projectDir, 'ags.yaml')).isFile()).toBe(true);
   });
@@ -99,6 +122,8 @@ describe('commands', () => {
         .split('\n')
         .filter((line) => line.length > 112 || (line !== '' && !line.startsWith('#'))),
     ).toEqual([]);
+    // Links of the documentation lead nowhere from a project.
+    expect(configTemplate()).not.toContain('](');
   });
 
   test('ags config shows each value with its origin, in columns', async () => {

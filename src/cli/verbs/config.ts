@@ -223,7 +223,9 @@ async function unknownKey(key: string): Promise<AgsError> {
   const { listKeys } = await import('../../config/file/keys.ts');
   const known = listKeys().map(({ path }) => path);
   if (known.some((path) => fits(key, path)))
-    return new AgsError('usage.invalid', `${key} is not set.`, { hint: `To set it, write it into ags.yaml: ags init` });
+    return new AgsError('usage.invalid', `${key} is not set.`, {
+      hint: `To set it, write it into ags.yaml. Every key with its meaning: ags init --full --print`,
+    });
   const near = suggest(key, known);
   return new AgsError('usage.invalid', `There is no key "${visible(key)}".`, {
     hint: near ? `Did you mean: ags config ${near}` : 'All keys: ags config',

@@ -149,7 +149,7 @@ export const VERBS = {
     summary: 'build, pull, list and remove images for sandboxes',
     load: () => import('./image.ts'),
   },
-  init: { group: 'Set up', summary: 'write a commented ags.yaml', load: () => import('./init.ts') },
+  init: { group: 'Set up', summary: 'write an ags.yaml for this project', load: () => import('./init.ts') },
   config: {
     group: 'Set up',
     summary: 'show the effective configuration and the origin of each value',

@@ -49,7 +49,7 @@ export function wrongValue(layer: Layer, key: string, problem: string, hint?: st
       });
 }
 
-export const KEYS_HINT = 'Every key with its meaning: ags init --print';
+export const KEYS_HINT = 'Every key with its meaning: ags init --full --print';
 
 /** A value in a message, on one line. Values of files have passed the search for invisible characters; flags are the user's own. */
 export function quote(value: unknown): string {

@@ -1,4 +1,4 @@
-// config/file/template.ts: the file that `ags init` writes: every key with its meaning and its built-in value or an example.
+// config/file/template.ts: the file that `ags init --full` writes: every key with its meaning and its built-in value or an example.
 // Invariant: everything in it is commented out. Explanations begin with "# ", keys with "#" directly before them, so removing
 // this one character from a key and from its section enables it.
 import { stringify } from 'yaml';
@@ -34,7 +34,9 @@ function explain(key: KeyDoc, prefix: string, above: KeyDoc | undefined): string
         : key.trust === 'outside'
           ? ' Asks unless inside.'
           : '';
-  return wrap(`${key.description}${note}`, 110 - prefix.length).map((line) => prefix + line);
+  // The documentation is not part of the project.
+  const words = key.description.replaceAll(/ ?\(\[[^\]]*\]\([^)]*\)\)/g, '');
+  return wrap(`${words}${note}`, 110 - prefix.length).map((line) => prefix + line);
 }
 
 function nameOf({ path }: KeyDoc): string {

@@ -61,3 +61,13 @@ test('A134: output is as fast as a tab reads it; a tab that does not read is dis
   await other.sees('still 42');
   other.socket.terminate();
 });
+
+test('a question to the terminal reaches the tab that typed last, and no later tab', async () => {
+  const [one, two] = [await sit(), await sit()];
+  one.socket.send(Buffer.from("printf 'x\\033[cy%s%s\\n' as ked\n"));
+  await Promise.all([one.sees('yasked'), two.sees('xyasked')]);
+  expect(one.drawn()).toContain('x\x1b[cyasked');
+  const later = await sit();
+  await later.sees('xyasked');
+  for (const tab of [one, two, later]) tab.socket.terminate();
+});

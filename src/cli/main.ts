@@ -5,7 +5,7 @@ import { closeInherited } from '../lib/process/inherited.ts';
 import { errorOutput, seen } from './terminal/format.ts';
 import { makeHostContext } from './make-context.ts';
 import { asTyped } from './typed-command.ts';
-import { parseVerb } from './parse.ts';
+import { parseVerb, refuseSurplus } from './parse.ts';
 import type { Context, Verb } from './verb.ts';
 import { VERBS, type VerbName } from './verbs/table.ts';
 
@@ -25,9 +25,10 @@ async function dispatch(argv: readonly string[], ctx: Context): Promise<number> 
   const [first, ...rest] = argv;
   if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
     const { showHelp } = await import('./help.ts');
-    return showHelp(first === 'help' ? rest : [], ctx);
+    return showHelp(rest, ctx);
   }
   if (first === '--version' || first === '-V' || first === 'version') {
+    refuseSurplus(first, rest, { takes: 0, usage: '--version' });
     ctx.stdout.write(`${(await import('../lib/package-file.ts')).readVersion()}\n`);
     return EXIT.done;
   }

@@ -54,10 +54,12 @@ test('a failed task starts none that waits for it; a crash, a stop and a restart
 
   // As after a power cut; the next runner waits on.
   for (const name of ['second', 'third']) process.kill(machine.run(name).runner.pid, 'SIGKILL');
+  const listed = async (): Promise<string> => (await machine.ags(['list'])).stdout;
+  await expect.poll(async () => (await listed()).match(/ interrupted /g)).toHaveLength(2);
   // Cleanup removes failed tasks without changes, but not one that another waits for.
   await machine.ags(['cleanup']);
   expect(machine.tasks()).toEqual(['first', 'second', 'third']);
-  await expect.poll(async () => (await machine.ags(['continue', '--all'])).stderr).toContain('2 waiting');
+  expect((await machine.ags(['continue', '--all'])).stderr).toContain('2 waiting');
   expect((await machine.ags(['stop', 'third'])).code).toBe(0);
   expect((await machine.ags(['restart', 'third', 'second'])).code).toBe(7);
   await machine.event('third', 'run.waiting');

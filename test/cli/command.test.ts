@@ -159,3 +159,13 @@ test.runIf(ownCode)('the code cache of another build with the same size and time
   expect(name()).toBe('another');
   expect(readdirSync(cache).filter((name) => name.startsWith('code-') && before.includes(name))).toEqual([]);
 });
+
+test('words after --version and --help are not ignored', () => {
+  using machine = createMachine(CALLER);
+  expect(call(machine, [COMMAND, '--version', 'now'])).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: 'ags: ags --version takes no arguments; not used: now\n     Usage: ags --version\n',
+  });
+  expect(call(machine, [COMMAND, '--help', 'stop']).stdout).toContain('Usage\n  ags stop <task>...');
+});

@@ -90,7 +90,7 @@ export const MUTATIONS = [
   one('the queue of a slow listener is bounded', 'src/server/live/subscribers.ts', '        if (one.peer.waiting() > FULL_BYTES) fallBehind(message.topic, one);\n        else send', '        send', 'server/live'),
   one('the backlog for a slow listener is bounded', 'src/server/live/subscribers.ts', '      if (one.peer.waiting() > FULL_BYTES) return fallBehind(topic, one);\n', '', 'server/live'),
   one('a terminal client that does not read is disconnected', 'src/server/terminal.ts', 'if (guest.bufferedAmount > MAX_WAITING) guest.terminate();\n      else guest', 'guest', 'server/terminal'),
-  one('a terminal prints as fast as it is read', 'src/agent-run/terminal-hub.ts', "if (!socket.write(frame('d', data))) take(false);", 'send(socket, data);', 'server/terminal'),
+  one('a terminal prints as fast as it is read', 'src/agent-run/terminal-hub.ts', 'if (!socket.write(frame(kind, data))) take(false);', 'send(socket, data);', 'server/terminal'),
   one('a terminal only draws', 'src/server/terminal.ts', 'show(terminal, drawn(data))', 'show(terminal, data)', 'server/terminal'),
   // Merges.
   one('a merge takes exactly the shown changes', 'src/results/change-set.ts', '  if (shown.id === id) return;', "  if (id !== '') return;", 'server/changes'),

@@ -178,6 +178,54 @@ test('an answer that does not tell, is cut off or is endless is estimated by its
   expect(endless.end(true)).toMatchObject({ input: 10, output: 2 ** 21, estimated: true });
 });
 
+test('an answer holds no more memory than the meter grants, and figures beyond any answer are not believed', () => {
+  const usage = { input_tokens: 50, output_tokens: 7 };
+  const read = (json: unknown): ModelUsage | null => {
+    const reader = readAnswerUsage('application/json', null);
+    reader.push(Buffer.from(JSON.stringify(json)));
+    return reader.end(true);
+  };
+  expect(read({ usage, text: 'x'.repeat(4 * 2 ** 20 - 100) })).toMatchObject({ input: 50, output: 7 });
+  expect(read({ usage, text: 'x'.repeat(4 * 2 ** 20) })).toBeNull();
+  expect(read([{ usage }, ...Array.from({ length: 9_999 }, () => 0)])).toMatchObject({ input: 50 });
+  expect(read([{ usage }, ...Array.from({ length: 10_000 }, () => 0)])).toBeNull();
+  expect(read({ usage, model: 'm'.repeat(200) })?.model).toHaveLength(200);
+  expect(read({ usage, model: 'm'.repeat(201) })?.model).toBeNull();
+  expect(read({ usage: { ...usage, input_tokens: 1e9 } })?.input).toBe(1e9);
+  expect(read({ usage: { ...usage, input_tokens: 1e9 + 1 } })).toBeNull();
+});
+
+test('the meter notes a limited number of answers and reads the beginning of a failure', () => {
+  const account = noting();
+  const meter = createModelMeter(account);
+  const request = { method: 'GET', path: '/v1/responses/x', headers: [], upgrade: false, endpoint: true };
+  const fetch = (id: string): void => {
+    const open = meter.open(request);
+    if (open === null || typeof open === 'string') throw new Error('The request is not metered.');
+    open.head(200, [['content-type', 'application/json']]);
+    open.received(Buffer.from(JSON.stringify({ id, usage: { input_tokens: 1, output_tokens: 1 } })));
+    open.close(true);
+  };
+  for (let i = 0; i < 10_001; i++) fetch(`x${i}`);
+  fetch('x9999');
+  expect(account.used).toHaveLength(10_001);
+  fetch('x10000');
+  expect(account.used).toHaveLength(10_002);
+
+  const failWith = (text: string): void => {
+    const open = meter.open({ ...request, method: 'POST', path: '/v1/messages' });
+    if (open === null || typeof open === 'string') throw new Error('The request is not metered.');
+    open.head(429, []);
+    for (const piece of text.match(/.{1,1000}/g) ?? []) open.received(Buffer.from(piece));
+    open.close(true);
+  };
+  failWith(`${' '.repeat(16_000)}"resets_in_seconds":60`);
+  failWith(`${' '.repeat(20_000)}"resets_in_seconds":60`);
+  failWith('"resets_in_seconds":691200');
+  failWith('"resets_in_seconds":691201');
+  expect(account.failures.map(([, seconds]) => seconds)).toEqual([60, null, 691_200, null]);
+});
+
 describe('turns', () => {
   const { path, body } = SHAPES['Anthropic Messages'];
   const ahead: object = { model: 'claude-haiku-4-5', messages: [{ role: 'user', content: 'A title' }], tools: [] };

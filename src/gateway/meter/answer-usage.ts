@@ -61,11 +61,10 @@ export function readAnswerUsage(
   }
   function release(): Buffer {
     const whole = held.length === 1 ? (held[0] ?? EMPTY) : Buffer.concat(held);
-    const lost = tooLong;
     held = [];
     heldBytes = 0;
     tooLong = false;
-    return lost ? EMPTY : whole;
+    return whole;
   }
   function line(text: Buffer): void {
     if (!text.subarray(0, 5).equals(DATA)) return;

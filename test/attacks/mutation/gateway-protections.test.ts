@@ -68,11 +68,25 @@ const NOT_HERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'intercept.ts': {
     'const HEAD_MS': 'given by limit-idle',
     'const HALF_CLOSED_MS': 'how long a half-closed client may read',
+    "if (typeof model === 'string')": 'test/gateway/model-meter.test.ts',
+    'if (refusal !== null) return await refuse': 'test/gateway/model-meter.test.ts',
     'const outcome = await refuse(client, null': 'the words of those in request-head.ts',
     'if (upload.problem !== null) return refuse': 'the words of those in body.ts',
     "if (chunk === null) return 'client gone'": 'the client is gone',
   },
   'limits.ts': { "? refuse('bytesOut'": 'taken out where it is asked for' },
+  'answer-usage.ts': {
+    'const MOST_HELD': 'test/gateway/model-meter.test.ts',
+    'const MOST_PARTS': 'test/gateway/model-meter.test.ts',
+    'const MOST_NAME': 'test/gateway/model-meter.test.ts',
+    'const MOST_TOKENS': 'test/gateway/model-meter.test.ts',
+  },
+  'model-meter.ts': {
+    'if (unseen && account.strict)': 'test/gateway/model-meter.test.ts',
+    'const MOST_NOTED': 'test/gateway/model-meter.test.ts',
+    'const MOST_ERROR': 'test/gateway/model-meter.test.ts',
+  },
+  'retry-after.ts': { 'const MOST_SECONDS': 'test/gateway/model-meter.test.ts' },
   'names.ts': {
     'const TTL_SECONDS': 'how soon a rule is felt',
   },

@@ -26,6 +26,9 @@ export const NEW_TASK = '<new>';
 export interface PlanView {
   readonly label: string;
   readonly project: Project;
+  readonly config: EffectiveConfig;
+  /** null: the task's own home. */
+  readonly keptHome: string | null;
   readonly taskDir: string;
   readonly workspace: 'overlay' | 'copy';
   readonly command: readonly string[];
@@ -95,6 +98,8 @@ export async function viewPlan(context: HostContext, request: PlanRequest): Prom
   return {
     label: describeStrength(plan),
     project: plan.project,
+    config: plan.config,
+    keptHome: plan.keptHome ?? null,
     taskDir: paths.root,
     workspace: plan.workspace,
     command,

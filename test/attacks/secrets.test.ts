@@ -38,6 +38,7 @@ describe.each(CALLERS)('as %s', (caller) => {
     const word = newWord();
     const runs = [
       ['plan', '-e', 'TOKEN', '--', 'true'],
+      ['plan', '--verbose', '-e', 'TOKEN', '--', 'true'],
       ['exec', '-e', 'TOKEN', '--', '/nonexistent'],
       ['exec', '-e', 'TOKEN', '--limit', 'wrong', '--', 'true'],
       ['list', '--json'],

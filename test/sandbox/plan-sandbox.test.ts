@@ -479,7 +479,7 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
     using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n' } });
     machine.write('.env', 'TOKEN=1\n');
     const { stdout } = await machine.ags(
-      ['plan', '-e', 'MY_TOKEN', '-e', 'MODE=test', '--limit', 'time=90s', '--', 'npm', 'test'],
+      ['plan', '--verbose', '-e', 'MY_TOKEN', '-e', 'MODE=test', '--limit', 'time=90s', '--', 'npm', 'test'],
       { env: { MY_TOKEN: 'very-secret', OTHER: 'not passed' } },
     );
     const section = (title: string): string[] =>
@@ -515,10 +515,58 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
   test('shows names that would trick a terminal as text', async () => {
     using machine = createMachine(caller);
     machine.write('x\u001b]0;owned\u0007.pem', 'k\n');
-    const { stdout } = await machine.ags(['plan', '--', 'echo', '\u001b[2J']);
-    expect(stdout).toContain(String.raw`x\x1b]0;owned\x07.pem`);
-    expect(stdout).toContain(String.raw`echo $'\x1b[2J'`);
-    expect(stdout).not.toContain('\u001b');
+    for (const more of [[], ['--verbose']]) {
+      const { stdout } = await machine.ags(['plan', ...more, '--', 'echo', '\u001b[2J']);
+      expect(stdout).toContain(String.raw`x\x1b]0;owned\x07.pem`);
+      expect(stdout).toContain(String.raw`echo $'\x1b[2J'`);
+      expect(stdout).not.toContain('\u001b');
+    }
+  });
+
+  test('fits a screen with everything configured, and names whatever is not the default', async () => {
+    using machine = createMachine(caller, { files: { 'a.txt': 'a\n', 'keys/dev.pem': 'k\n' } });
+    expect(linesOf(await machine.ags(['plan'])).length).toBeLessThan(24);
+    const many = Array.from({ length: 30 }, (_, i) => i);
+    for (const i of many) machine.write(`.env.${i}`, 'TOKEN=1\n');
+    for (const i of many) machine.write(`../../data/directory-${i}/file`, '');
+    machine.write(
+      '../../.config/ags/config.yaml',
+      JSON.stringify({
+        home: 'project',
+        kernel: { ptrace: true },
+        mounts: many.map((i) => ({ path: `~/data/directory-${i}` })),
+        secrets: many.map((i) => ({ name: `s${i}`, env: `S${i}`, from: { env: `S${i}` }, host: `s${i}.test` })),
+        network: { allow: many.map((i) => `host${i}.test`), tcp: ['db=localhost:5432'], publish: ['8080:3000'] },
+        services: { store: 'postgres', cache: 'redis' },
+        hooks: { use: ['log', 'no-secrets'] },
+      }),
+    );
+    const flags = ['-e', 'MODE=test', '-e', 'MY_TOKEN', '--limit', 'memory=2g', '--deny', 'evil.test'];
+    const said = linesOf(
+      await machine.ags(['plan', ...flags, '--', 'npm', 'test'], { env: { MY_TOKEN: 'very-secret' } }),
+    );
+    expect(said.length).toBeLessThanOrEqual(40);
+    expect(said.filter((line) => line.length > 80)).toEqual([]);
+    const text = said.join('\n').replaceAll(/\s+/g, ' ');
+    for (const words of [
+      'Home kept for the next task: ',
+      'mounts ~/data/directory-0, ',
+      'Hidden .env.0, ',
+      'Not hidden because git tracks them: keys/dev.pem',
+      'rules ',
+      ', and 28 more',
+      'tcp db=localhost:5432',
+      'publish 8080:3000',
+      'sends s0 (S0 of your environment) to s0.test, ',
+      'Variables MY_TOKEN (passed on), MODE (set)',
+      'memory 2g',
+      'ptrace allowed',
+      'Hooks log, no-secrets',
+      'mounts (30)',
+      'ags plan --verbose',
+    ])
+      expect(text).toContain(words);
+    expect(text).not.toContain('very-secret');
   });
 
   test('fails as ags exec would', async () => {
@@ -532,6 +580,10 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
     });
   });
 });
+
+function linesOf({ stdout }: { readonly stdout: string }): string[] {
+  return stdout.trimEnd().split('\n');
+}
 
 function tree(dir: string): string[] {
   return execFileSync('find', ['.', '-printf', '%p %m %T@ %s\n'], { cwd: dir, encoding: 'utf8' })

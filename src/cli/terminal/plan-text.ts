@@ -1,4 +1,4 @@
-// cli/terminal/plan-text.ts: a plan as readable text. Pure.
+// cli/terminal/plan-text.ts: a whole plan as readable text (`ags plan --verbose`). Pure.
 // Invariant: every mount, variable and limit of the plan has its line, in the plan's order.
 import type { Limits, Mount, SandboxSpec } from '../../protocol/spec.ts';
 import { perlProgram } from '../../lib/perl.ts';
@@ -43,15 +43,16 @@ function bubblewrap({ launch, privateNames }: PlanView, paint: Paint): string {
   );
 }
 
+export function head({ project: { repository } }: PlanView): string {
+  if (repository === null) return 'not a git repository';
+  const branch = repository.headRef?.replace('refs/heads/', '') ?? 'detached HEAD';
+  return `git, ${branch}${repository.headCommit === null ? ', no commits yet' : ` at ${repository.headCommit.slice(0, 12)}`}`;
+}
+
 function facts(view: PlanView): string {
   const { spec, project } = view;
-  const { repository } = project;
-  const head =
-    repository === null
-      ? 'not a git repository'
-      : `git, ${repository.headRef?.replace('refs/heads/', '') ?? 'detached HEAD'}${repository.headCommit === null ? ', no commits yet' : ` at ${repository.headCommit.slice(0, 12)}`}`;
   return table([
-    ['Project', `${project.root} (${head})`],
+    ['Project', `${project.root} (${head(view)})`],
     ['<task>', view.taskDir],
     ['Command', shellLine(view.command)],
     ['Starts in', spec.workdir],
@@ -81,12 +82,12 @@ function services(view: PlanView, paint: Paint): string[] {
   ];
 }
 
-const WORKSPACE = {
+export const WORKSPACE = {
   overlay: 'overlay: copy-on-write, the original is never written',
   copy: 'copy: a full copy of the project, the original is never written',
 } as const;
 
-const NETWORK = {
+export const NETWORK = {
   loopback: 'loopback only: nothing outside the sandbox can be reached',
   gateway: 'loopback only, with the gateway as the only way out',
 } as const;

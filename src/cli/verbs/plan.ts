@@ -2,6 +2,8 @@
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { viewPlan, type PlanView } from '../../exec/plan-view.ts';
 import { createPaint } from '../terminal/colour.ts';
+import { lineWidth } from '../terminal/format.ts';
+import { summarizePlan } from '../terminal/plan-summary.ts';
 import { renderPlan } from '../terminal/plan-text.ts';
 import { agentNames, AGENT_OPTION, inProject, RUN_OPTIONS, runFlags } from '../run-options.ts';
 import type { Verb } from '../verb.ts';
@@ -13,15 +15,20 @@ const verb: Verb = {
   usage: 'plan [options] [--] [command] [arguments...]',
   takes: 'any',
   about:
-    'Prints every mount in order, the environment, the limits and the exact command line. Takes the options of "ags exec"; the default command is your shell. Variables that you pass on yourself show "(set)" instead of their value, except with --json.',
+    'Prints what is visible and reachable inside, what is limited, and which settings are not the default, on one screen. --verbose prints every mount in order, the environment, the limits and the exact command lines. Takes the options of "ags exec"; the default command is your shell. Variables that you pass on yourself show "(set)" instead of their value, except with --json.',
   examples: [
     'ags plan -- npm test',
     'ags plan --reveal .env -- ./run.sh',
     "ags plan --json -- make | jq -r '.spec.mounts[].to'",
-    'ags plan | grep "^  rw"',
+    'ags plan --verbose | grep "^  rw"',
   ],
   passthrough: true,
-  options: { ...OPTIONS, ...AGENT_OPTION, json: { type: 'boolean', about: 'print one JSON document with all values' } },
+  options: {
+    ...OPTIONS,
+    ...AGENT_OPTION,
+    verbose: { type: 'boolean', short: 'v', about: 'print every mount, variable, limit and command line' },
+    json: { type: 'boolean', about: 'print one JSON document with all values' },
+  },
   async run(args, ctx) {
     const command = args.positionals;
     if (command[0] === '')
@@ -33,10 +40,14 @@ const verb: Verb = {
       agents: agentNames(args),
       terminal,
     });
+    const paint = createPaint(ctx.colour);
+    const columns = Math.min(100, lineWidth(ctx.stdout, 80));
     ctx.stdout.write(
       args.values['json'] === true
         ? `${JSON.stringify(planDocument(view), null, 2)}\n`
-        : renderPlan(view, createPaint(ctx.colour)),
+        : args.values['verbose'] === true
+          ? renderPlan(view, paint)
+          : summarizePlan(view, paint, { columns, home: ctx.home }),
     );
     return EXIT.done;
   },

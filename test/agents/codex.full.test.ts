@@ -1,4 +1,5 @@
 // test/agents/codex.full.test.ts: the real Codex CLI, from npm, with a scripted model.
+import { execFileSync } from 'node:child_process';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { codex } from '../../src/agents/codex/codex.ts';
 import type { GateRequest, GateVerdict } from '../../src/protocol/hook.ts';
@@ -168,6 +169,24 @@ describe('hooks', () => {
 });
 
 describe('in a terminal', () => {
+  test('every question about a newer model that the program knows is answered in advance', () => {
+    const [program = ''] = programOf(codex);
+    const { models } = JSON.parse(
+      execFileSync(program, ['debug', 'models', '--bundled'], { encoding: 'utf8', maxBuffer: 64e6 }),
+    ) as { models: { slug: string; upgrade: { model: string } | null }[] };
+    const asked = models.flatMap(({ slug, upgrade }) => (upgrade === null ? [] : [`"${slug}"="${upgrade.model}"`]));
+    expect(asked.length).toBeGreaterThan(0);
+    const answered = stage
+      .prepare({ mode: 'interactive' })
+      .argv.find((word) => word.startsWith('notice.model_migrations='));
+    expect(
+      answered
+        ?.replace(/^.*?=\{|\}$/g, '')
+        .split(',')
+        .toSorted(),
+    ).toEqual(asked.toSorted());
+  });
+
   test('it starts without questions, and its hooks apply', async () => {
     model.setScenario([
       { say: 'I write.', call: patch('hello.txt') },
@@ -180,5 +199,18 @@ describe('in a terminal', () => {
     await terminal.until('All of it is done.');
     expect(stage.read('project/hello.txt')).toBe('hi\n');
     expect(stage.has('project/bad.txt')).toBe(false);
+  });
+
+  test('near a rate limit it goes on without a menu of cheaper models', async () => {
+    const headers = {
+      'x-codex-primary-used-percent': '95',
+      'x-codex-primary-window-minutes': '300',
+      'x-codex-primary-reset-at': String(Math.floor(Date.now() / 1000) + 3600),
+    };
+    model.setScenario([{ say: 'All of it is done.', headers }]);
+    using terminal = openTerminal(stage.prepare({ mode: 'interactive', prompt: 'Do it.', ...SIMPLE }));
+    const screen = await terminal.until('limit: only 5% left');
+    expect(screen).toContain('All of it is done.');
+    expect(screen).not.toContain('Approaching rate limits');
   });
 });

@@ -6,6 +6,8 @@ import type { ServerResponse } from 'node:http';
 export interface Turn {
   readonly say?: string;
   readonly call?: { readonly tool: string; readonly input: Readonly<Record<string, unknown>> };
+  /** Added to those of the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** An error instead of an answer. */
   readonly fail?: { readonly status: number; readonly message: string; readonly retryAfter?: number };
 }

@@ -77,6 +77,7 @@ export async function startModel(options: ModelOptions): Promise<Model> {
     const noted = { ...seen, turn: index };
     requests.push(noted);
     await options.before?.(noted);
+    for (const [name, value] of Object.entries(turn.headers ?? {})) response.setHeader(name, value);
     if (turn.fail?.retryAfter !== undefined) response.setHeader('retry-after', String(turn.fail.retryAfter));
     shape.answer(response, turn, body, url.pathname);
   };

@@ -162,6 +162,8 @@ function settings({ signIn, endpoint, ownEndpoint }: AgentInput): string[] {
     'analytics.enabled=false',
     'check_for_update_on_startup=false',
     'feedback.enabled=false',
+    // Near a limit it would offer a cheaper model, in a menu that takes the next keys.
+    'notice.hide_rate_limit_model_nudge=true',
     `notice.model_migrations={${Object.entries(SUCCESSORS)
       .map((pair) => pair.map(quote).join('='))
       .join(',')}}`,

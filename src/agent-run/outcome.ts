@@ -21,13 +21,18 @@ export function stoppedOutcome({ reason }: ControlServer, exitCode: number | nul
   return { state: reason.failed ? 'failed' : 'stopped', reason: reason.text, exitCode, limit: reason.failed };
 }
 
-export function judge(end: TurnEnd, control: ControlServer, { agent }: PlannedAgent): Outcome {
+export function judge(end: TurnEnd, control: ControlServer, { agent, signIn }: PlannedAgent): Outcome {
   const { exitCode, finished } = end;
   const stopped = stoppedOutcome(control, exitCode);
   if (stopped !== null) return stopped;
   if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode, limit: true };
   if (finished?.ok === false) {
-    const fix = finished.cause === 'sign-in' ? ` Sign in again: ags auth ${agent.name}` : '';
+    // The key of an endpoint of the user's own may be anywhere; only its status says where, and what the endpoint answers.
+    const way =
+      signIn?.secret.own === undefined
+        ? `Sign in again: ags auth ${agent.name}`
+        : `Try its key: ags auth status ${agent.name}`;
+    const fix = finished.cause === 'sign-in' ? ` ${way}` : '';
     const limit = finished.cause === 'budget' || finished.cause === 'turns';
     return { state: 'failed', reason: `${agent.title}: ${finished.reason ?? 'it failed'}.${fix}`, exitCode, limit };
   }

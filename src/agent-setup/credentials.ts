@@ -198,7 +198,10 @@ export async function signInStatus(
   const { from } = found.secret;
   const known = { ...nothing, provider: endpoint?.url ?? found.secret.host, kind: found.signIn.kind };
   if (from === null) return { agent: agent.name, ...known, kind: null, where: 'not needed' };
-  if ('env' in from) return { agent: agent.name, ...known, where: 'environment', variable: from.env };
+  if ('env' in from) {
+    const here = { agent: agent.name, ...known, where: 'environment', variable: from.env } as const;
+    return isSet(context, from.env) ? here : { ...here, kind: null, problem: `${from.env} is not set` };
+  }
   if (endpoint?.key != null) return { agent: agent.name, ...known, where: 'configuration' };
   const stored = readCredential(context.stateDir, credentialName(agent, endpoint !== null));
   const tokens = 'login' in from ? readTokens(from.login, agent.name) : null;

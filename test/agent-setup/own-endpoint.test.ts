@@ -5,6 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { ControlServer } from '../../src/agent-run/control-server.ts';
+import { judge } from '../../src/agent-run/outcome.ts';
+import type { PlannedAgent } from '../../src/agent-run/plan-agent.ts';
+import type { TurnEnd } from '../../src/agent-run/turn.ts';
 import { createAgentMachine, type AgentMachine } from '../agent-run/place.ts';
 import { giveTo, ONE } from '../harness.ts';
 
@@ -166,4 +170,26 @@ test('an agent that has no model of its own choice must be told one', async () =
     code: 2,
     stderr: expect.stringContaining('must be told which model of http://localhost:11434/v1 to use') as string,
   });
+});
+
+test('a key whose variable is not set is no sign-in, and the status says so', async () => {
+  await using model = await startModel();
+  using machine = createAgentMachine(ONE);
+  configure(machine, `agents: { qwen: { url: '${model.url}/v1', key: { env: LLM_KEY }, model: m } }\n`);
+  const { stdout } = await machine.ags(['auth', 'status', 'qwen']);
+  expect(stdout).toContain('no: LLM_KEY is not set');
+  expect(stdout).toContain(`qwen at ${model.url}/v1: Not tried. The variable LLM_KEY is not set.`);
+  expect((await machine.ags(['agents'])).stdout).toMatch(/qwen .* no: LLM_KEY is not set/);
+  expect(model.asked).toEqual([]);
+});
+
+test('an agent that its endpoint does not sign in leads to the status of its key', () => {
+  const finished = { type: 'agent.finished', ok: false, reason: 'The key is wrong', cause: 'sign-in' } as const;
+  const end = { exitCode: 1, ended: null, finished } as unknown as TurnEnd;
+  const control = { reason: null } as ControlServer;
+  const planned = (own?: object): PlannedAgent =>
+    ({ agent: { name: 'qwen', title: 'Qwen Code' }, signIn: { secret: { own } } }) as unknown as PlannedAgent;
+  const said = (own?: object): string | undefined => judge(end, control, planned(own)).reason;
+  expect(said({ tls: false, path: '/v1' })).toBe('Qwen Code: The key is wrong. Try its key: ags auth status qwen');
+  expect(said()).toBe('Qwen Code: The key is wrong. Sign in again: ags auth qwen');
 });

@@ -5,7 +5,7 @@ const KINDS = { 'api-key': 'API key', token: 'token', login: 'log-in' } as const
 
 export function signInWords({ provider, kind, ending, where, variable, problem }: SignInStatus): string {
   if (where === 'not needed') return provider === null ? 'not needed' : 'without a key';
-  if (kind === null) return 'no';
+  if (kind === null) return problem === null ? 'no' : `no: ${problem}`;
   const what = KINDS[kind];
   if (problem !== null) return `${what}: ${problem}`;
   if (where === 'configuration') return `${what} as configured`;

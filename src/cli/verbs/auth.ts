@@ -259,14 +259,14 @@ async function status(names: readonly string[], { values }: Arguments, ctx: Cont
     if (unfollowed !== null) ctx.stderr.write(`ags: ${unfollowed}\n`);
   }
   for (const { agent, provider, tried } of all)
-    if (tried !== null) ctx.stdout.write(`${agent}: tried at ${provider}. ${tried.words}\n`);
+    if (tried !== null) ctx.stdout.write(`${agent} at ${provider}: ${tried.words}\n`);
   return EXIT.done;
 }
 
 /** The place that should hold the key does not. */
 function unreadable(error: unknown): Tried {
   if (!(error instanceof AgsError)) throw error;
-  return { works: false, status: null, words: error.message };
+  return { works: false, status: null, words: `Not tried. ${error.message}` };
 }
 
 async function remove(names: readonly string[], { values }: Arguments, ctx: Context): Promise<number> {

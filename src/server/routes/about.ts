@@ -93,11 +93,13 @@ function apiAgent({ agent, program, signIn }: AgentFacts): ApiAgent {
         ? signIn.provider === null
           ? null
           : `${signIn.provider}, without a key`
-        : signIn.kind === null || signIn.problem !== null
-          ? `Sign in with ${ways}: ags auth ${agent.name}`
-          : signIn.variable === null
-            ? `${KINDS[signIn.kind]} ${signIn.ending === null ? 'as configured' : `ending in ${signIn.ending}`}, for ${signIn.provider}`
-            : `${KINDS[signIn.kind]} in ${signIn.variable}, for ${signIn.provider}`,
+        : signIn.kind === null && signIn.problem !== null
+          ? `For ${signIn.provider}: ${signIn.problem}`
+          : signIn.kind === null || signIn.problem !== null
+            ? `Sign in with ${ways}: ags auth ${agent.name}`
+            : signIn.variable === null
+              ? `${KINDS[signIn.kind]} ${signIn.ending === null ? 'as configured' : `ending in ${signIn.ending}`}, for ${signIn.provider}`
+              : `${KINDS[signIn.kind]} in ${signIn.variable}, for ${signIn.provider}`,
   };
 }
 

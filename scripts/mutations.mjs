@@ -1,4 +1,5 @@
-// scripts/mutations.mjs: protections of the server, the page and bringing work out: the source without each, and the tests that notice.
+// scripts/mutations.mjs: protections of the server, the page, bringing work out, kept homes, model endpoints and budgets: the source
+// without each, and the tests that notice.
 const one = (name, file, from, to, ...tests) => ({ name, piece: [file, from, to], tests });
 const [GUARD, ENTRY, ENTER] = [
   'src/server/sign-in/guard.ts',
@@ -7,6 +8,12 @@ const [GUARD, ENTRY, ENTER] = [
 ];
 const [SERVE, HEADERS, EXCHANGE] = ['src/server/serve.ts', 'src/server/sign-in/headers.ts', 'src/server/exchange.ts'];
 const [ATTACKS, PAGES, NEIGHBOURS] = ['server/attacks', 'server/hostile-page', 'server/neighbours'];
+const [HOME, SETTINGS, ENDPOINT, METER] = [
+  'src/run/home/kept-home.ts',
+  'src/agent-setup/read-settings.ts',
+  'src/config/agents.ts',
+  'src/gateway/meter/model-meter.ts',
+];
 const [WORDS, LOOK] = ['web/hostile-words', 'web/look'];
 
 // One line per protection, however long, so that it reads as a table.
@@ -115,4 +122,24 @@ export const MUTATIONS = [
   one('bring out: pipes while packing', 'src/results/bring-out.ts', '      cover: found.pipes,\n', '', 'bring-out'),
   one('bring out: a pipe in place of HEAD', 'src/results/agent-tree.ts', '/HEAD ]; then', ' -o 1 ]; then', 'bring-out'),
   one('bring out: a branch that is not ours', 'src/results/bring-out.ts', 'if (current !== null && !move.ours.includes(current))', "if (current === '')", 'bring-out'),
+  // Homes that stay between tasks.
+  one('kept home: one run at a time', HOME, '  const lock = tryLock(files.lock);', '  const lock = tryLock(`${files.lock}.${process.pid}`);', 'run/kept-home'),
+  one('kept home: its place has no links on the way', HOME, '  if (real !== parent && parent !== homesDir(context.dataDir))', "  if (real === '')", 'run/kept-home'),
+  one('kept home: closed to other users', HOME, '  if ((statSync(parent).mode & 0o077) !== 0)', '  if (statSync(parent).mode < 0)', 'run/kept-home'),
+  one('kept home: one for each project', HOME, '  return home.keep === \'directory\' ? join(home.path, home.shared ? \'shared\' : own)', "  return home.keep === 'directory' ? join(home.path, 'shared')", 'run/kept-home'),
+  one('kept home: an exact path of the project', HOME, 'hashOf(project).slice(0, 16)', "'0'", 'run/kept-home'),
+  // The user's own settings, shown to agents.
+  one('settings: only places that the adapter names', SETTINGS, '      if (place === undefined)', '      if (agent.settings.length < 0)', 'agent-setup/read-settings'),
+  one('settings: no links', SETTINGS, "  if (stat.isSymbolicLink()) return refuse(…);", "  if (stat.isSymbolicLink()) return 'directory';", 'agent-setup/read-settings'),
+  one('settings: no secrets', SETTINGS, '      refuseSecrets(content, text, at, refuse);\n', '', 'agent-setup/read-settings'),
+  // Model endpoints.
+  one('endpoint: TLS outside this machine', ENDPOINT, '  if (!tls && !isLoopback(name.host))', '  if (name.host === text)', 'config/agents-config'),
+  one('endpoint: a key stays with its URL', ENDPOINT, '      if (values.url === undefined) refuseLone(layer, key, values);\n      else origins', '      if (values.url !== undefined) origins', 'config/agents-config'),
+  one('endpoint: no key in a URL', ENDPOINT, "  if (url.username !== '' || url.password !== '')", "  if (url.username === '/')", 'config/agents-config'),
+  // Budgets.
+  one('budget: what cannot be counted is refused', METER, '      if (unseen && account.strict) return', '      if (unseen && request.method === account.refusal(false)) return', 'gateway/model-meter'),
+  one('budget: tools of a compressed request', METER, ".every((coding) => coding === 'identity')", '.every((coding) => coding.length > 0)', 'gateway/model-meter'),
+  one('budget: two requests at once take two turns', METER, '  let taken = generates && account.takeTurn();', '  let taken = generates && account.takeTurn();\n  if (taken) account.giveTurnBack();', 'gateway/model-meter'),
+  one('budget: no request after it is used up', 'src/agent-run/model/account.ts', '      return why !== null && generates ? stop(why) : why;', '      return why === null ? why : null;', 'agent-run/budget'),
+  one('hooks are asked at every end', 'src/agent-run/runner.ts', '    const refusal = asksAtEnd ? await askAtEnd(input, control) : null;', '    const refusal = asksAtEnd && outcome === null ? await askAtEnd(input, control) : null;', 'hooks/at-end'),
 ];

@@ -1,7 +1,7 @@
 // test/run/kept-home.test.ts: homes that stay between tasks.
 // needs: sandbox
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgentMachine } from '../agent-run/place.ts';
 import { giveTo, ONE, USUAL, type Machine, type Result } from '../harness.ts';
@@ -9,11 +9,11 @@ import { giveTo, ONE, USUAL, type Machine, type Result } from '../harness.ts';
 const sh = (machine: Machine, script: string, more: readonly string[] = ['--home', 'project']): Promise<Result> =>
   machine.ags(['exec', ...more, '--', 'sh', '-c', script]);
 
-/** A second project of the same user. */
+/** A second project of the same user, with the same name. */
 function otherProject(machine: Machine): string {
-  const other = join(machine.home, 'code/other');
+  const other = join(machine.home, 'code/other', basename(machine.project));
   mkdirSync(other, { recursive: true });
-  giveTo(other, machine.uid);
+  giveTo(join(machine.home, 'code/other'), machine.uid);
   return other;
 }
 

@@ -174,6 +174,8 @@ describe.runIf(IS_ROOT).each(BY_CALLER)('$title as $caller', (driven) => {
     const answers = (count: number): number[] => each.map((tokens) => tokens * count);
     const sum = ({ used }: RunFile): (number | undefined)[] => [used?.inputTokens, used?.outputTokens];
     expect(sum(told.last)).toEqual(answers(7 + 2 * beside));
+    // A price of each model that it asks is known, also of those that it asks beside the conversation.
+    expect(told.last.used?.costMicros).toBeGreaterThan(0);
   });
 });
 

@@ -5,6 +5,25 @@ import type { Goal, RunFile } from '../protocol/task.ts';
 import { pause } from '../lib/process/pause.ts';
 import { readTask, writeTask, type StoredTask } from '../store/tasks.ts';
 import type { HostContext } from '../run/host-context.ts';
+import type { WaitingRun } from './queue.ts';
+
+/** Waits for the task that this one begins after. null: the run was stopped. */
+export async function afterOther({ context, stored, events, run, control }: WaitingRun): Promise<StoredTask | null> {
+  const { goal } = stored.task;
+  const { after } = run.now;
+  if (after === undefined || goal === undefined) return stored;
+  const onWait = (why: string): void => {
+    run.set({ reason: `Waiting: ${why}` });
+    events.append({ type: 'run.waiting', why });
+  };
+  const begun = await waitForOther({ context, stored, goal, after, onWait, signal: control.stopped });
+  if (begun === null) return null;
+  const base = begun.task.goal?.base ?? goal.base;
+  run.set({ after: undefined, base });
+  run.forgetReason();
+  events.append({ type: 'run.noticed', text: `Begins from the result of ${after} (${base.slice(0, 10)}).` });
+  return begun;
+}
 
 type Begin = Pick<Goal, 'base' | 'baseRef' | 'origin'>;
 

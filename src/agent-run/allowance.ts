@@ -9,6 +9,8 @@ export interface Allowance extends Disposable {
   renew(): void;
   /** false: it was sent back as often as it may be. */
   sendBack(): boolean;
+  /** The time of this wait does not count. */
+  outside<T>(wait: () => Promise<T>): Promise<T>;
 }
 
 /** Node's timers cannot wait longer. */
@@ -21,6 +23,11 @@ export function createAllowance(control: Pick<ControlServer, 'stop'>, wallSecond
   const disarm = (): void => {
     clearTimeout(timer);
     timer = undefined;
+  };
+  const arm = (): void => {
+    // The limit of the first turn is kept by its sandbox.
+    if (wallSeconds !== null && wallSeconds < MOST_SECONDS)
+      timer ??= setTimeout(end, Math.max(0, wallSeconds * 1000 - (performance.now() - startedAt)));
   };
   const end = (): void =>
     control.stop(true, {
@@ -35,10 +42,18 @@ export function createAllowance(control: Pick<ControlServer, 'stop'>, wallSecond
     },
     sendBack() {
       if (++sentBack > MAX_SENT_BACK) return false;
-      // The limit of the first turn is kept by its sandbox.
-      if (wallSeconds !== null && wallSeconds < MOST_SECONDS)
-        timer ??= setTimeout(end, Math.max(0, wallSeconds * 1000 - (performance.now() - startedAt)));
+      arm();
       return true;
+    },
+    async outside(wait) {
+      const before = performance.now();
+      disarm();
+      try {
+        return await wait();
+      } finally {
+        startedAt += performance.now() - before;
+        if (sentBack > 0) arm();
+      }
     },
     [Symbol.dispose]: disarm,
   };

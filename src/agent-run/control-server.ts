@@ -17,6 +17,8 @@ export interface ControlServer extends Disposable {
   down(): void;
   /** Interrupts the agent and kills it 10 s later; with `force`, kills it at once. */
   stop(force: boolean, reason?: StopReason): void;
+  /** Kills the agent. The run goes on. */
+  endTurn(): void;
   runInside(
     argv: readonly string[],
     input: string,
@@ -102,6 +104,7 @@ export function openControlServer(paths: TaskPaths): ControlServer {
       patience = null;
     },
     stop,
+    endTurn: () => live?.sandbox.kill(),
     async runInside(argv, input, signal) {
       const said: Buffer[] = [];
       const program = await startInside(requireLive().sandbox, argv, {

@@ -11,8 +11,63 @@ import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { count, formatSize } from '../lib/units.ts';
+import type { RunBudget, UsedUp } from './model/budget.ts';
+import { clockOf, waitUntil } from './model/waits.ts';
+import type { ControlServer } from './control-server.ts';
+import type { RunRecord } from './run-record.ts';
+import type { Goal } from '../protocol/task.ts';
+import type { EventLog } from '../store/events.ts';
+import type { StoredTask } from '../store/tasks.ts';
 import { readEntries } from '../queries/entries.ts';
 import type { HostContext } from '../run/host-context.ts';
+
+export interface WaitingRun {
+  readonly context: HostContext;
+  readonly stored: StoredTask;
+  readonly events: EventLog;
+  readonly run: RunRecord;
+  readonly control: Pick<ControlServer, 'stopped'>;
+  readonly budget: RunBudget;
+}
+
+/** Waits in the queue. False: it was stopped meanwhile. */
+export function admitted({ context, stored, events, run, control, budget }: WaitingRun, goal: Goal): Promise<boolean> {
+  return waitForTurn({
+    context,
+    id: stored.task.id,
+    parallel: goal.parallel,
+    maxLoad: maxLoadOf(context.env),
+    usedUp: () => budget.usedUpNow(),
+    admit() {
+      run.move('preparing');
+      run.forgetReason();
+    },
+    onWait(why, isNew, untilMs) {
+      run.set({ reason: `Waiting: ${why}`, waitsUntilMs: untilMs });
+      if (isNew) events.append({ type: 'run.waiting', why });
+    },
+    signal: control.stopped,
+  });
+}
+
+/** The same for a run that has begun: it gives its place to others. */
+export function admittedAgain(runner: WaitingRun, goal: Goal): Promise<boolean> {
+  runner.run.move('queued');
+  return admitted(runner, goal);
+}
+
+/** Gives its place in the queue to others until its model can be asked again. False: it was stopped meanwhile. */
+export async function outlastModel(runner: WaitingRun, goal: Goal, untilMs: number): Promise<boolean> {
+  const { context, events, run, control } = runner;
+  const nowMs = (): number => context.now().getTime();
+  const why = `the model refuses for now; it goes on by itself at ${clockOf(untilMs, nowMs())}`;
+  run.set({ waitsUntilMs: untilMs, reason: `Waiting: ${why}` });
+  run.move('queued');
+  events.append({ type: 'run.waiting', why });
+  await waitUntil(untilMs, nowMs, control.stopped);
+  run.forgetReason();
+  return admitted(runner, goal);
+}
 
 export interface QueueInput {
   readonly context: HostContext;
@@ -21,10 +76,12 @@ export interface QueueInput {
   readonly parallel: number;
   /** Of the machine, above which this run waits while others work. */
   readonly maxLoad: number;
+  /** A budget is used up; null: none is. Such a run holds up no other. */
+  usedUp(): Promise<UsedUp | null>;
   /** Called under the lock: from here on this run counts as active. */
   admit(): void;
   /** Called whenever the reason to wait changes. New: it has not yet waited for this kind of thing. */
-  onWait(why: string, isNew: boolean): void;
+  onWait(why: string, isNew: boolean, untilMs?: number): void;
   readonly signal: AbortSignal;
 }
 
@@ -35,24 +92,30 @@ export async function waitForTurn(input: QueueInput): Promise<boolean> {
   let waitMs = SOON_MS;
   for (;;) {
     if (input.signal.aborted) return false;
-    const why = await tryEnter(input);
+    const used = await input.usedUp();
+    const why = used === null ? await tryEnter(input) : whyUsedUp(used);
     if (why === null) return true;
     if (why !== lastReason && why !== '') {
       const kind = why.includes(SLOTS) ? SLOTS : why;
-      input.onWait((lastReason = why), !told.has(kind));
+      input.onWait((lastReason = why), !told.has(kind), used?.untilMs);
       told.add(kind);
       // The queue moves, so its next move may be near.
       waitMs = SOON_MS;
     }
-    await pause(waitMs, input.signal);
+    await pause(used === null ? waitMs : USED_UP_MS, input.signal);
     waitMs = Math.min(waitMs * 2, LOOK_MS);
   }
 }
+
+const whyUsedUp = ({ what, until, raise }: UsedUp): string =>
+  `${what}; it goes on by itself at ${until}, or when you raise ${raise}`;
 
 // The load can cross its limit, and the queue move, hundreds of times: the log tells each kind of reason once for each wait.
 const SLOTS = 'slots used';
 const SOON_MS = 50;
 const LOOK_MS = 500;
+/** Until a budget is looked at again. */
+const USED_UP_MS = 2000;
 
 /** null: it may run. An empty reason: another runner holds the lock. */
 async function tryEnter(input: QueueInput): Promise<string | null> {

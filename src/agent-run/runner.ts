@@ -8,12 +8,13 @@ import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
 import { tryLock } from '../lib/process/lock.ts';
+import { openBudget } from './model/budget.ts';
 import { createModelFailures } from './model/failures.ts';
-import { clockOf, createModelWaits, waitUntil } from './model/waits.ts';
+import { createModelWaits } from './model/waits.ts';
 import { createRunAccount } from './model/account.ts';
 import { perlInside } from '../sandbox/spec/interpreter.ts';
-import { openEvents, type EventLog } from '../store/events.ts';
-import { readTask, type StoredTask } from '../store/tasks.ts';
+import { openEvents } from '../store/events.ts';
+import { readTask } from '../store/tasks.ts';
 import { createAgentRun } from '../workspace/agent-workspace.ts';
 import { authorOf, layersFor, planAgentRun, type PlannedAgent } from './plan-agent.ts';
 import { createAllowance } from './allowance.ts';
@@ -34,12 +35,12 @@ import { goesOnLater, judge, refused, stoppedOutcome, type Outcome } from './out
 import { goalPrompt, goOn, importedPrompt, type Message } from './prompts.ts';
 import { askAtEnd } from './ask-at-end.ts';
 import { openRunHooks, type RunHooks } from './run-hooks.ts';
-import { createRunRecord, type RunRecord } from './run-record.ts';
+import { createRunRecord } from './run-record.ts';
 import { createAttention, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
-import { waitForOther } from './after.ts';
-import { maxLoadOf, waitForTurn } from './queue.ts';
+import { afterOther } from './after.ts';
+import { admitted, admittedAgain, outlastModel, type WaitingRun } from './queue.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** The main function of a runner's process. Returns its exit code; the files of the run tell more. */
@@ -54,12 +55,13 @@ export async function runAgentTask(context: HostContext, id: string): Promise<nu
   const run = createRunRecord(stored, events);
   run.set({ runner: ownIdentity() });
   using control = openControlServer(stored.paths);
+  using budget = openBudget(context, stored.task.project, id);
   process
     .on('SIGTERM', () => control.stop(false))
     .on('SIGINT', () => control.stop(false))
     .on('SIGHUP', () => control.stop(false));
   try {
-    await runTask({ context, stored, events, run, control, attention: createAttention(run, stored.task.name) });
+    await runTask({ context, stored, events, run, control, budget, attention: createAttention(run, stored.task.name) });
     return 0;
   } catch (error) {
     run.end('failed', { reason: sentence(error), exitCode: null });
@@ -68,11 +70,7 @@ export async function runAgentTask(context: HostContext, id: string): Promise<nu
   }
 }
 
-interface Runner {
-  readonly context: HostContext;
-  readonly stored: StoredTask;
-  readonly events: EventLog;
-  readonly run: RunRecord;
+interface Runner extends WaitingRun {
   readonly control: ControlServer;
   readonly attention: Attention;
 }
@@ -125,56 +123,6 @@ async function runTask(waiting: Runner): Promise<void> {
   const complete = await withComposed(runner, planned, goal);
   const outcome = await withServices(runner, complete, goal, (beside) => runTurns(runner, complete, prepared, beside));
   run.end(outcome.state, outcome);
-}
-
-/** Waits for the task that this one begins after. null: the run was stopped. */
-async function afterOther({ context, stored, events, run, control }: Runner): Promise<StoredTask | null> {
-  const { goal } = stored.task;
-  const { after } = run.now;
-  if (after === undefined || goal === undefined) return stored;
-  const onWait = (why: string): void => {
-    run.set({ reason: `Waiting: ${why}` });
-    events.append({ type: 'run.waiting', why });
-  };
-  const begun = await waitForOther({ context, stored, goal, after, onWait, signal: control.stopped });
-  if (begun === null) return null;
-  const base = begun.task.goal?.base ?? goal.base;
-  run.set({ after: undefined, base });
-  run.forgetReason();
-  events.append({ type: 'run.noticed', text: `Begins from the result of ${after} (${base.slice(0, 10)}).` });
-  return begun;
-}
-
-/** Waits in the queue. False: it was stopped meanwhile. */
-function admitted({ context, stored, events, run, control }: Runner, goal: Goal): Promise<boolean> {
-  return waitForTurn({
-    context,
-    id: stored.task.id,
-    parallel: goal.parallel,
-    maxLoad: maxLoadOf(context.env),
-    admit() {
-      run.move('preparing');
-      run.forgetReason();
-    },
-    onWait(why, isNew) {
-      run.set({ reason: `Waiting: ${why}` });
-      if (isNew) events.append({ type: 'run.waiting', why });
-    },
-    signal: control.stopped,
-  });
-}
-
-/** Gives its place in the queue to others until its model can be asked again. False: it was stopped meanwhile. */
-async function outlastModel(runner: Runner, goal: Goal, untilMs: number): Promise<boolean> {
-  const { context, events, run, control } = runner;
-  const nowMs = (): number => context.now().getTime();
-  const why = `the model refuses for now; it goes on by itself at ${clockOf(untilMs, nowMs())}`;
-  run.set({ waitsUntilMs: untilMs, reason: `Waiting: ${why}` });
-  run.move('queued');
-  events.append({ type: 'run.waiting', why });
-  await waitUntil(untilMs, nowMs, control.stopped);
-  run.forgetReason();
-  return admitted(runner, goal);
 }
 
 /** Seed and compose files come from the user's commit, not from another agent's result. */
@@ -255,11 +203,21 @@ async function runTurns(
   const account = createRunAccount({
     run,
     stop: (text) => control.stop(true, { text, failed: true }),
+    budget: runner.budget,
+    wait({ what, until, raise }) {
+      // The person at the terminal goes on.
+      if (!asksAtEnd) return runner.attention.model(`No request is sent until ${until}: ${what}. Raise ${raise}.`);
+      overBudget = true;
+      control.endTurn();
+    },
     goal: stored.task.goal ?? {},
     agent: planned.agent,
     metered: planned.signIn !== null,
     prices: planned.plan.config.prices,
-    emit: (event) => void runner.events.append(event),
+    emit(event) {
+      runner.events.append(event);
+      if (event.type === 'model.answered') runner.attention.model(null);
+    },
     failures: createModelFailures({
       emit: (event) => void runner.events.append(event),
       need: (why) => runner.attention.model(why),
@@ -267,11 +225,15 @@ async function runTurns(
     }),
   });
   const waits = createModelWaits(nowMs);
+  /** This turn was ended because a budget is used up. */
+  let overBudget = false;
   const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, account, ...beside };
   using allowance = createAllowance(control, planned.plan.config.limits.wallSeconds);
   for (;;) {
     let outcome: Outcome | null = null;
     if (message !== null) {
+      overBudget = false;
+      await runner.budget.usedUpNow();
       const end = await takeTurn(runner, input, message);
       await fetchWork(runner, planned);
       const unheld = account.unheld();
@@ -287,9 +249,13 @@ async function runTurns(
       account.failures.over();
       if (failure === null) waits.renew();
       if (outcome.state !== 'ready' || control.stopped.aborted) {
-        const untilMs = goesOnLater(outcome, end, account.metered, failure, waits);
+        const untilMs = overBudget ? 0 : goesOnLater(outcome, end, account.metered, failure, waits);
         if (untilMs === null || stored.task.goal === undefined || control.stopped.aborted) return outcome;
-        if (!(await outlastModel(runner, stored.task.goal, untilMs))) return stoppedOutcome(control, null) ?? outcome;
+        const { goal: again } = stored.task;
+        const goesOn = await allowance.outside(() =>
+          overBudget ? admittedAgain(runner, again) : outlastModel(runner, again, untilMs),
+        );
+        if (!goesOn) return stoppedOutcome(control, null) ?? outcome;
         const told = takeMessage(stored.paths);
         message = goOn(goal, told, planned.agent.resumes && run.now.session !== undefined);
         continue;

@@ -105,7 +105,8 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
       if (one.agent !== undefined && one.agent !== agent) continue;
       const goal = goalOf(one, one.agent ?? agent);
       const wanted = goal.model ?? model;
-      if (goal.maxCostMicros !== null && wanted !== null) requirePrice(wanted, plan.config.prices);
+      if ((goal.maxCostMicros !== null || defaults.budgets.length > 0) && wanted !== null)
+        requirePrice(wanted, plan.config.prices);
     }
   }
   const made: StoredTask[] = [];

@@ -36,6 +36,18 @@ export interface TaskDefaults {
   readonly costMicros: number | null;
   readonly turns: number | null;
   readonly tokens: number | null;
+  /** All of them hold. */
+  readonly budgets: readonly Budget[];
+}
+
+/** Limits what tasks cost together. */
+export interface Budget {
+  readonly costMicros: number;
+  /** A calendar day or month. */
+  readonly per: 'day' | 'month';
+  /** Whose tasks count: all of this user, or those of the project whose file says so. */
+  readonly of: 'user' | 'project';
+  readonly origin: string;
 }
 
 export interface PriceConfig {

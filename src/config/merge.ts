@@ -95,7 +95,7 @@ export function mergeLayers(
     checks: mergeChecks(layers, last, origins),
     mergeCheck: last('merge.check', false, (v) => v.merge?.check),
     hooks: mergeHooks(layers, context.home, last, origins),
-    tasks: mergeTasks(last),
+    tasks: mergeTasks(layers, last),
     agents: mergeAgents(layers, context.home, origins),
     prices: mergePrices(layers, origins),
     risky: all('review.risky', [], PATTERN_LISTS['review.risky']),

@@ -9,6 +9,7 @@ import { scopeArgv, type CgroupPlan } from '../sandbox/watch/cgroup-plan.ts';
 import { limitsInForce, type LimitInForce } from '../sandbox/watch/limits.ts';
 import { planNative, type NativeOptions } from '../sandbox/native/native.ts';
 import type { Launch } from '../sandbox/native/launch.ts';
+import { budgetsNow, type BudgetNow } from '../queries/budgets.ts';
 import { taskPaths } from '../store/layout.ts';
 import { containerOptions } from '../run/open-backend.ts';
 import { borrowedObjectsOf, commandOf, type RunPlan } from '../run/run-plan.ts';
@@ -49,6 +50,8 @@ export interface PlanView {
   readonly services: readonly PlannedServiceView[];
   /** Model endpoints of the user's own, for agents: "claude: https://llm.corp (config.yaml:3)". */
   readonly models: readonly string[];
+  /** Over all tasks of agents, and what is used of each. */
+  readonly budgets: readonly BudgetNow[];
   /** Variables that the user passes explicitly; their values are not printed. */
   readonly privateNames: readonly string[];
 }
@@ -116,6 +119,7 @@ export async function viewPlan(context: HostContext, request: PlanRequest): Prom
     models: Object.entries(plan.config.agents).flatMap(([name, { endpoint }]) =>
       endpoint === null ? [] : [`${name}: ${endpoint.url} (${endpoint.origin})`],
     ),
+    budgets: await budgetsNow(context, plan.project.root),
     privateNames: Object.keys(spec.env).filter((name) => isPrivate(name, plan.config)),
   };
 }

@@ -62,3 +62,8 @@ function within(value: number): number | undefined {
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
+
+/** "$2.50" of millionths of a dollar. */
+export function dollars(micros: number): string {
+  return `$${(micros / 1e6).toFixed(2)}`;
+}

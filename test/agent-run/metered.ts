@@ -30,10 +30,10 @@ done
 
 export async function createMeteredMachine(
   caller: Caller,
-  { scenario, config = '' }: { scenario: ModelOptions['scenario']; config?: string },
+  { config = '', ...answers }: Pick<ModelOptions, 'scenario' | 'before'> & { config?: string },
 ): Promise<MeteredMachine> {
   const machine = createAgentMachine(caller, { 'ask.sh': ASK, 'a.txt': 'one\n' });
-  const model = await startModel({ key: KEY, scenario });
+  const model = await startModel({ key: KEY, ...answers });
   const world = await createWorld();
   world.names.set('model.test', [ORIGIN]);
   const port = await world.tls(0, (socket) => {

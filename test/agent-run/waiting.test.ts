@@ -75,6 +75,7 @@ test('the log names each kind of reason to wait once, and the run always the pre
     id: 'last',
     parallel: 1,
     maxLoad: Number.POSITIVE_INFINITY,
+    usedUp: () => Promise.resolve(null),
     admit: () => undefined,
     signal: over.signal,
     onWait(why, isNew) {

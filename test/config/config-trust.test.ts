@@ -200,6 +200,7 @@ describe('trust', () => {
       'tasks.parallel': 3,
       'tasks.time': '2h',
       'tasks.cost': 5,
+      'tasks.budget': '20/day',
       'tasks.tokens': 5000,
       'tasks.turns': 10,
       agents: { claude: { model: 'opus' } },

@@ -7,7 +7,8 @@ import type { AgentEvent } from '../../protocol/agent-event.ts';
 import type { ModelEvent } from '../../protocol/event.ts';
 import { tokensOf, type ModelAccount } from '../../protocol/model-usage.ts';
 import type { Goal } from '../../protocol/task.ts';
-import { count } from '../../lib/units.ts';
+import { count, dollars } from '../../lib/units.ts';
+import type { RunBudget, UsedUp } from './budget.ts';
 import type { ModelFailures } from './failures.ts';
 import type { RunRecord } from '../run-record.ts';
 
@@ -30,6 +31,10 @@ export interface AccountInput {
   readonly run: RunRecord;
   /** Ends the run as failed. */
   readonly stop: (reason: string) => void;
+  /** Over all tasks. */
+  readonly budget: RunBudget;
+  /** It is used up: the run waits for more. */
+  readonly wait: (until: UsedUp) => void;
   readonly goal: Partial<Goal>;
   readonly agent: Pick<Agent, 'countsSession'>;
   /** The agent is signed in by the gateway, so all its requests pass there. */
@@ -44,7 +49,7 @@ type Used = NonNullable<RunRecord['now']['used']>;
 const NOTHING: Used = { inputTokens: 0, outputTokens: 0, costMicros: 0 };
 
 export function createRunAccount(input: AccountInput): RunAccount {
-  const { run, goal, agent, failures } = input;
+  const { run, goal, agent, failures, budget } = input;
   const { maxCostMicros = null, maxTokens = null, maxTurns = null } = goal;
   let metered = input.metered;
   /** Before the agent was started. */
@@ -66,7 +71,8 @@ export function createRunAccount(input: AccountInput): RunAccount {
       return `limit of ${count(maxTokens, 'token')} reached (--max-tokens)`;
     return null;
   }
-  const noCost = (): boolean => maxCostMicros !== null && run.now.used?.costMicros === null;
+  const needsCost = (): boolean => maxCostMicros !== null || budget.any;
+  const noCost = (): boolean => needsCost() && run.now.used?.costMicros === null;
   function add(more: { input: number; output: number }, costMicros: number | null): void {
     const now = run.now.used ?? NOTHING;
     run.set({
@@ -80,13 +86,15 @@ export function createRunAccount(input: AccountInput): RunAccount {
   }
 
   return {
-    strict: maxCostMicros !== null || maxTokens !== null,
+    get strict() {
+      return needsCost() || maxTokens !== null;
+    },
     get metered() {
       return metered;
     },
     unheld() {
-      if ((maxCostMicros === null && maxTokens === null) || (run.now.used !== undefined && !noCost())) return null;
-      const flag = maxCostMicros === null ? '--max-tokens' : '--max-cost';
+      if (!(needsCost() || maxTokens !== null) || (run.now.used !== undefined && !noCost())) return null;
+      const flag = maxCostMicros !== null ? '--max-cost' : maxTokens !== null ? '--max-tokens' : 'tasks.budget';
       return `${flag} was not held: no request to a model passed the gateway, and the agent did not report what it used.`;
     },
     renewTurns: () => void (turns = 0),
@@ -96,7 +104,10 @@ export function createRunAccount(input: AccountInput): RunAccount {
     refusal(generates) {
       if (ended !== null) return ended;
       const why = spent();
-      return why !== null && generates ? stop(why) : why;
+      if (why !== null) return generates ? stop(why) : why;
+      const until = budget.usedUp();
+      if (until !== null && generates) input.wait(until);
+      return until?.what ?? null;
     },
     takeTurn() {
       if (maxTurns !== null && turns >= maxTurns) return false;
@@ -115,6 +126,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
       const price = priceOf(model, input.prices);
       const costMicros = price === null ? null : costOf(usage, price);
       add(tokens, costMicros);
+      budget.add(costMicros ?? 0);
       input.emit({
         type: 'model.answered',
         model,
@@ -123,7 +135,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
         costMicros,
         ...(usage.estimated ? { estimated: true } : {}),
       });
-      if (price === null && maxCostMicros !== null) stop(noPrice(model));
+      if (price === null && needsCost()) stop(noPrice(model));
     },
     failed: (status, retryAfterSeconds) => failures.failed(status, retryAfterSeconds),
     agent(event) {
@@ -132,6 +144,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
       if (event.type === 'tool.started' && maxTurns !== null && ++turns > maxTurns) stop(turnsReached(maxTurns));
       if (event.type !== 'agent.used') return;
       const known = event.costMicros !== undefined || (before.costMicros ?? 0) > 0;
+      const counted = run.now.used?.costMicros ?? 0;
       run.set({
         used: {
           inputTokens: before.inputTokens + event.inputTokens,
@@ -140,8 +153,11 @@ export function createRunAccount(input: AccountInput): RunAccount {
           by: 'agent',
         },
       });
+      budget.add((run.now.used?.costMicros ?? 0) - counted);
       const why = spent();
-      if (why !== null) stop(why);
+      if (why !== null) return void stop(why);
+      const until = budget.usedUp();
+      if (until !== null) input.wait(until);
     },
   };
 }
@@ -151,7 +167,3 @@ export function noPrice(model: string): string {
 }
 
 const turnsReached = (turns: number): string => `limit of ${count(turns, 'model turn')} reached (--max-turns)`;
-
-export function dollars(micros: number): string {
-  return `$${(micros / 1e6).toFixed(2)}`;
-}

@@ -4,6 +4,7 @@ import type { Limits, Mount, SandboxSpec } from '../../protocol/spec.ts';
 import { perlProgram } from '../../lib/perl.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatSize } from '../../lib/units.ts';
+import { budgetText } from '../../queries/budgets.ts';
 import type { LimitInForce } from '../../sandbox/watch/limits.ts';
 import type { PlanView } from '../../exec/plan-view.ts';
 import type { Paint } from './colour.ts';
@@ -63,6 +64,7 @@ function facts(view: PlanView): string {
     ...(view.docker === null ? [] : [['Docker', view.docker]]),
     ...(view.compose === null ? [] : [['Compose', view.compose]]),
     ...view.models.map((model) => ['Model of', visible(model)]),
+    ...view.budgets.map((one) => ['Budget', `${budgetText(one)} (${visible(one.origin)})`]),
     ...view.notices.map((notice) => ['Note', notice]),
   ]);
 }

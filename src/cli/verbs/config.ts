@@ -135,6 +135,11 @@ function taskRows({ tasks }: EffectiveConfig, one: (name: string, value: string 
     ...(tasks.parallel === null ? [] : [one('tasks.parallel', tasks.parallel)]),
     ...(tasks.seconds === null ? [] : [one('tasks.time', formatDuration(tasks.seconds))]),
     ...(tasks.costMicros === null ? [] : [one('tasks.cost', tasks.costMicros / 1e6)]),
+    ...tasks.budgets.map(({ costMicros, per, origin }): Row => ({
+      name: 'tasks.budget',
+      value: `${costMicros / 1e6}/${per}`,
+      origin,
+    })),
     ...(tasks.tokens === null ? [] : [one('tasks.tokens', tasks.tokens)]),
     ...(tasks.turns === null ? [] : [one('tasks.turns', tasks.turns)]),
   ];

@@ -2,6 +2,7 @@
 import { EXIT } from '../../protocol/errors.ts';
 import { sumsAt } from '../../protocol/run-time.ts';
 import { recoverMerges } from '../../merge/recover-merges.ts';
+import { budgetsNow, budgetText, type BudgetNow } from '../../queries/budgets.ts';
 import { listTasks, type Listing } from '../../queries/list.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { count } from '../terminal/format.ts';
@@ -36,10 +37,17 @@ const verb: Verb = {
     }
     await recoverMerges(ctx.host);
     const listing = await listTasks(ctx.host, { all: values['all'] === true, size: values['size'] === true });
+    if (values['quiet'] === true && values['json'] !== true) {
+      ctx.stdout.write(listing.tasks.map(({ name }) => `${name}\n`).join(''));
+      return EXIT.done;
+    }
+    const budgets = await budgetsNow(ctx.host, listing.project);
     if (values['json'] === true)
-      ctx.stdout.write(`${JSON.stringify(listDocument(listing, ctx.now().getTime()), null, 2)}\n`);
-    else if (values['quiet'] === true) ctx.stdout.write(listing.tasks.map(({ name }) => `${name}\n`).join(''));
-    else show(listing, values['all'] === true, ctx);
+      ctx.stdout.write(`${JSON.stringify(listDocument(listing, budgets, ctx.now().getTime()), null, 2)}\n`);
+    else {
+      show(listing, values['all'] === true, ctx);
+      for (const one of budgets) ctx.stderr.write(`Budget: ${budgetText(one)}\n`);
+    }
     return EXIT.done;
   },
 };
@@ -60,11 +68,12 @@ function show(listing: Listing, all: boolean, ctx: Context): void {
     );
 }
 
-function listDocument(listing: Listing, nowMs: number): unknown {
+function listDocument(listing: Listing, budgets: readonly BudgetNow[], nowMs: number): unknown {
   const iso = (ms: number | null): string | null => (ms === null || ms === 0 ? null : new Date(ms).toISOString());
   return {
     project: listing.project,
     elsewhere: listing.elsewhere,
+    budgets,
     tasks: listing.tasks.map(({ startedAtMs, endedAtMs, time, ...task }) => ({
       ...task,
       time: sumsAt(time, nowMs),

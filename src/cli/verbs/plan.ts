@@ -70,6 +70,7 @@ function planDocument(view: PlanView): unknown {
     trackedSecrets,
     notices,
     services,
+    budgets,
   } = view;
   return {
     label,
@@ -85,6 +86,7 @@ function planDocument(view: PlanView): unknown {
     trackedSecrets,
     notices,
     services,
+    budgets,
     docker,
     compose,
     limits,

@@ -4,6 +4,7 @@ import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { sumsAt } from '../../protocol/run-time.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
+import type { BudgetNow } from '../../queries/budgets.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { age } from '../terminal/format.ts';
 import type { Context, Verb } from '../verb.ts';
@@ -32,16 +33,19 @@ async function show(stored: StoredTask, json: boolean, ctx: Context): Promise<vo
   const { describeTask } = await import('../../queries/list.ts');
   const { showTask } = await import('../../queries/show.ts');
   const row = await describeTask({ kind: 'whole', id: stored.task.id, paths: stored.paths, stored });
-  const facts = showTask(stored, row);
+  const { budgetsNow } = await import('../../queries/budgets.ts');
+  const budgets = stored.task.goal === undefined ? [] : await budgetsNow(ctx.host, stored.task.project);
+  const facts = { ...showTask(stored, row), budgets };
   if (json) ctx.stdout.write(`${JSON.stringify(facts)}\n`);
   else await print(stored, facts, ctx);
 }
 
-type Facts = ReturnType<typeof import('../../queries/show.ts').showTask>;
+type Facts = ReturnType<typeof import('../../queries/show.ts').showTask> & { readonly budgets: readonly BudgetNow[] };
 
 async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<void> {
   const { createPaint } = await import('../terminal/colour.ts');
   const { meanings, cut, lineWidth, shellLine } = await import('../terminal/format.ts');
+  const { budgetText } = await import('../../queries/budgets.ts');
   const paint = createPaint(ctx.colour);
   const rows: [string, string][] = [
     ['state', `${STATE_WORDS[facts.state]}${facts.reason === null ? '' : `: ${flat(facts.reason)}`}`],
@@ -53,6 +57,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.base === null ? [] : [['from', facts.base] as [string, string]]),
     ['time', timeText(facts, ctx.now().getTime())],
     ...(facts.used === null ? [] : [['used', facts.used] as [string, string]]),
+    ...facts.budgets.map((one): [string, string] => ['budget', budgetText(one)]),
     ...(facts.changes === null ? [] : [['changes', facts.changes] as [string, string]]),
     ...(facts.checks === null ? [] : [['checks', checksText(facts.checks, ctx)] as [string, string]]),
     ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),

@@ -125,6 +125,15 @@ export const ApiTasks = z.object({
 });
 export type ApiTasks = z.infer<typeof ApiTasks>;
 
+export const ApiBudget = z.object({
+  costMicros: z.number(),
+  spentMicros: z.number(),
+  per: z.enum(['day', 'month']),
+  of: z.enum(['user', 'project']).meta({ description: 'Whose tasks count: all, or those of the project.' }),
+  origin: z.string(),
+});
+export type ApiBudget = z.infer<typeof ApiBudget>;
+
 export const ApiTaskDetail = ApiTask.extend({
   goal: z.string().nullable(),
   command: z.array(z.string()),
@@ -146,6 +155,7 @@ export const ApiTaskDetail = ApiTask.extend({
     maxTurns: z.number().nullable(),
     maxTokens: z.number().nullable(),
   }),
+  budgets: z.array(ApiBudget).meta({ description: 'Over all tasks, as they are now.' }),
   inputTokens: z.number().nullable(),
   outputTokens: z.number().nullable(),
   touched: z
@@ -304,6 +314,7 @@ export const ApiAbout = z.object({
     maxCostMicros: z.number().nullable(),
     maxTurns: z.number().nullable(),
   }),
+  budgets: z.array(ApiBudget).meta({ description: 'Over all tasks, from your own configuration.' }),
 });
 export type ApiAbout = z.infer<typeof ApiAbout>;
 

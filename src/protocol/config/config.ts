@@ -14,6 +14,7 @@ import { bytes, count, flag, list, pattern, section, text, words } from './forms
 import {
   BACKENDS,
   BELOW,
+  BUDGET,
   CPUS,
   DURATION,
   ENV_NAME,
@@ -366,6 +367,11 @@ export const ConfigFile = section({
         examples: [5],
         needsTrust: 'above your own',
       }),
+    budget: text(BUDGET, WORDS.budget).meta({
+      description:
+        'Cost limit of all your tasks together, in dollars for a calendar day or month. In a project: of its tasks together, beside your own budget. Tasks wait for the next day or month ([budgets.md](../start/budgets.md#a-budget-for-all-tasks)).',
+      examples: ['20/day'],
+    }),
     tokens: count(1, 1_000_000_000_000).meta({
       description: 'Limit of a task in tokens, input and output together.',
       examples: [5_000_000],

@@ -40,6 +40,7 @@ export const WORDS = {
   modelUrl: 'the URL of a model endpoint, such as https://llm.example.com or http://localhost:11434',
   model: 'the name of a model, such as gpt-5.5',
   price: 'the price of a million tokens in dollars, input/output or input/output/cached input, such as 3/15/0.3',
+  budget: 'an amount in dollars for a day or a month, such as 20/day',
   send: 'a text with {} where the value goes, such as "Bearer {}"',
 } as const;
 
@@ -74,6 +75,7 @@ export const SERVICE_NAME = /^(?!localhost$|sandbox$)[a-z][a-z0-9-]{0,30}$/;
 export const SERVICE_WORD = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 export const MODEL = /^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,199}$/;
 export const PRICE = /^\d{1,6}(?:\.\d{1,6})?(?:\/\d{1,6}(?:\.\d{1,6})?){1,2}$/;
+export const BUDGET = /^\d{1,6}(?:\.\d{1,2})?\/(?:day|month)$/;
 export const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export const MODEL_URL = /^https?:\/\/\S+$/i;
 export const SEND = /^[^{}]*\{\}[^{}]*$/;

@@ -2,6 +2,7 @@
 import type { ApiTaskDetail } from '../../protocol/api/api.ts';
 import { hasBegun } from '../../protocol/run-state.ts';
 import type { StoredTask } from '../../store/tasks.ts';
+import { budgetsNow } from '../../queries/budgets.ts';
 import { ask } from '../../queries/running.ts';
 import { agentResumes } from '../../agent-setup/about.ts';
 import { waitingFor } from '../../agent-run/control.ts';
@@ -35,6 +36,7 @@ export async function taskDetail(context: HostContext, liveRow: LiveRow, stored:
       maxTurns: goal?.maxTurns ?? null,
       maxTokens: goal?.maxTokens ?? null,
     },
+    budgets: goal === undefined ? [] : await budgetsNow(context, stored.task.project),
     inputTokens: run.used?.inputTokens ?? null,
     outputTokens: run.used?.outputTokens ?? null,
     touched: [...liveRow.facts.touched].map(([path, change]) => ({ path, change })),

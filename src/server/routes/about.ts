@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AddProject, ApiAbout, ApiBranches, ApiProject, ApiProjects, type ApiAgent } from '../../protocol/api/api.ts';
 import { listAgents, sandboxWorks, taskDefaults, type AgentFacts } from '../../agent-setup/about.ts';
+import { budgetsNow } from '../../queries/budgets.ts';
 import { projectBranches } from '../../projects/known-projects.ts';
 import { route, type Route } from './route.ts';
 
@@ -21,6 +22,7 @@ export const ABOUT_ROUTES: readonly Route[] = [
       ];
       return {
         version,
+        budgets: await budgetsNow(context, null),
         sandbox,
         agents: agents.map(apiAgent),
         defaults: {

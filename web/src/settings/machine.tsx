@@ -31,6 +31,13 @@ export function Machine({ about }: { about: ApiAbout }): ReactNode {
       <Setting name="Cost limit per task">
         <span className="tabular">{maxCostMicros === null ? 'none' : money(maxCostMicros)}</span>
       </Setting>
+      {about.budgets.map(({ costMicros, spentMicros, per }) => (
+        <Setting key={per} name={`Budget per ${per}, all tasks`}>
+          <span className="tabular">
+            {money(spentMicros)} of {money(costMicros)} used
+          </span>
+        </Setting>
+      ))}
       <Setting name="Turn limit per task">
         <span className="tabular">{maxTurns ?? 'none'}</span>
       </Setting>

@@ -185,6 +185,14 @@ function Limits({ task }: { task: ApiTaskDetail }): ReactNode {
             part={maxCostMicros === null ? null : (task.costMicros ?? 0) / maxCostMicros}
           />
         )}
+        {task.budgets.map(({ costMicros, spentMicros, per, of }) => (
+          <Meter
+            key={`${of} ${per}`}
+            name={of === 'user' ? 'All tasks' : 'All of this project'}
+            words={`${money(spentMicros)} of ${money(costMicros)} ${per === 'day' ? 'today' : 'this month'}`}
+            part={costMicros === 0 ? 1 : spentMicros / costMicros}
+          />
+        ))}
         {maxTurns === null ? null : (
           <Meter name="Turns" words={`${task.turns} of ${maxTurns}`} part={task.turns / maxTurns} />
         )}

@@ -31,7 +31,10 @@ export interface Stage extends AsyncDisposable {
 }
 
 export type StageOptions = Partial<
-  Pick<InterceptInput, 'decide' | 'secrets' | 'basePath' | 'meter' | 'count' | 'headMs' | 'idleMs' | 'dial' | 'host'>
+  Pick<
+    InterceptInput,
+    'decide' | 'secrets' | 'basePath' | 'meter' | 'count' | 'headMs' | 'idleMs' | 'dial' | 'host' | 'anyPath'
+  >
 > & {
   issuer?: Authority;
   certificateFor?: string;

@@ -315,6 +315,41 @@ test('requests that are not for models are not metered', async () => {
   expect([status, account.used]).toEqual([200, []]);
 });
 
+test('a request to a model is one however its path is spelled', async () => {
+  await using scene = await stage(
+    replies(() => ok('{}')),
+    {
+      anyPath: true,
+      meter: createModelMeter(noting({ refuse: () => 'nothing is left' })),
+    },
+  );
+  const spellings = ['/v1/messages', '/v1/%6dessages', '/v1/messages/', '/v1//messages', '/v1/./messages'];
+  const parts = ['/x/../v1/messages', '/v1/messages;a=1', '/v1%2fmessages', '/v1/x/%2e%2e/messages'];
+  for (const path of [...spellings, ...parts]) {
+    const client = await scene.client();
+    const { status } = await client.ask(`POST ${path} HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 2\r\n\r\n{}`);
+    expect([path, status]).toEqual([path, 403]);
+  }
+});
+
+test('a hostile answer neither ends the count nor holds up the gateway', () => {
+  const read = (type: string, ...data: readonly Buffer[]): ModelUsage | null => {
+    const reader = readAnswerUsage(type, { model: null, requestBytes: () => 400 });
+    for (const one of data) reader.push(one);
+    return reader.end(true);
+  };
+  const deep = `${'['.repeat(1_000_000)}"usage"${']'.repeat(1_000_000)}`;
+  expect(read('application/json', Buffer.from(deep))).toMatchObject({ input: 100, estimated: true });
+  expect(read('text/event-stream', Buffer.from(`data: ${deep}\n`))).toMatchObject({ input: 100, estimated: true });
+  const usage = Buffer.from('{"usage":{"input_tokens":50,"output_tokens":7}}');
+  const pieces = (padding: number): Buffer[] => [usage, ...Array.from({ length: padding }, () => Buffer.from(' '))];
+  expect(read('application/json', ...pieces(65_535))).toMatchObject({ input: 50, output: 7 });
+  expect(read('application/json', ...pieces(65_536))).toMatchObject({ input: 100, estimated: true });
+  const startedMs = performance.now();
+  read('text/event-stream', Buffer.alloc(4 * 2 ** 20, '\n'));
+  expect(performance.now() - startedMs).toBeLessThan(4_000);
+});
+
 test('a failure tells when the model can be asked again, by header or body', async () => {
   const answers = [
     ['HTTP/1.1 429 X\r\nRetry-After: 20\r\n', ''],

@@ -12,8 +12,9 @@ export interface AnswerUsage {
   readonly id: string | null;
 }
 
-/** A longer event or document is not parsed; its size is used. */
+/** A longer event or document, or one in more pieces, is not parsed; its size is used. */
 const MOST_HELD = 4 * 2 ** 20;
+const MOST_PIECES = 2 ** 16;
 
 interface Found {
   id: string | null;
@@ -55,7 +56,7 @@ export function readAnswerUsage(
   function hold(data: Buffer): void {
     if (tooLong || data.length === 0) return;
     heldBytes += data.length;
-    tooLong = heldBytes > MOST_HELD;
+    tooLong = heldBytes > MOST_HELD || held.length >= MOST_PIECES;
     if (tooLong) held = [];
     else held.push(data);
   }
@@ -66,11 +67,14 @@ export function readAnswerUsage(
     tooLong = false;
     return whole;
   }
-  function line(text: Buffer): void {
-    if (!text.subarray(0, 5).equals(DATA)) return;
+  /** A line of `data`. Lines may be empty and millions, so those without an event cost nothing. */
+  function line(data: Buffer, from: number, to: number): void {
+    if (data[from] !== DATA[0] || data.compare(DATA, 0, DATA.length, from, Math.min(to, from + DATA.length)) !== 0)
+      return;
     events += 1;
+    const text = data.subarray(from + DATA.length, to);
     // Most events hold no usage; those of Chat Completions say that it is null.
-    if (text.includes('"usage')) note(found, parse(text.toString('utf8', 5)));
+    if (text.includes('"usage')) note(found, parse(text.toString('utf8')));
   }
   return {
     push(data) {
@@ -78,10 +82,16 @@ export function readAnswerUsage(
       if (!known) return;
       if (!stream) return hold(data);
       let from = 0;
-      for (let at = data.indexOf(LF); at !== -1; at = data.indexOf(LF, from)) {
-        hold(data.subarray(from, at));
+      // A search for each line would cost more than all of its bytes if lines are short.
+      for (let at = 0; at < data.length; at += 1) {
+        if (data[at] !== LF) continue;
+        if (heldBytes === 0) line(data, from, at);
+        else {
+          hold(data.subarray(from, at));
+          const whole = release();
+          line(whole, 0, whole.length);
+        }
         from = at + 1;
-        line(release());
       }
       hold(data.subarray(from));
     },
@@ -91,7 +101,7 @@ export function readAnswerUsage(
     end(whole) {
       if (known && heldBytes > 0) {
         const rest = release();
-        if (stream) line(rest);
+        if (stream) line(rest, 0, rest.length);
         else note(found, parse(rest.toString('utf8')));
       }
       if (!found.told && estimate === null) return null;
@@ -127,10 +137,11 @@ function parse(text: string): unknown {
 
 /** A stream tells totals so far, so the highest figure counts. */
 function note(found: Found, json: unknown): void {
-  if (Array.isArray(json)) {
-    for (const one of json.slice(-MOST_PARTS)) note(found, one);
-    return;
-  }
+  // Lists in lists are no answer, and could be too deep for this stack.
+  for (const one of Array.isArray(json) ? json.slice(-MOST_PARTS) : [json]) noteAnswer(found, one);
+}
+
+function noteAnswer(found: Found, json: unknown): void {
   // The first event of Anthropic's stream tells the input, and of the output only what came with it.
   const final = field(json, 'type') !== 'message_start';
   for (const holder of [json, field(json, 'message'), field(json, 'response')]) {

@@ -56,7 +56,8 @@ export function createModelMeter(account: ModelAccount): ModelMeter {
     return true;
   };
   return {
-    open(request) {
+    open(written) {
+      const request = { ...written, path: usualPath(written.path) };
       const generates = request.method === 'POST' && GENERATES.test(request.path);
       if (!request.endpoint && !generates) return null;
       if (request.method !== 'POST' && !request.upgrade) return openPlain(account, note);
@@ -66,6 +67,21 @@ export function createModelMeter(account: ModelAccount): ModelMeter {
       return account.refusal(generates) ?? openRequest(account, request, generates, note);
     },
   };
+}
+
+/** Where no rule depends on the path, it is sent as it was written; servers read these spellings alike. */
+function usualPath(written: string): string {
+  const decoded = written.replaceAll(/%([2-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  const plain = decoded
+    .replaceAll('\\', '/')
+    .replaceAll(/[;?#][^/]*/g, '')
+    .split('/');
+  const parts: string[] = [];
+  for (const part of plain) {
+    if (part === '..') parts.pop();
+    else if (part !== '' && part !== '.') parts.push(part);
+  }
+  return `/${parts.join('/')}`;
 }
 
 const MOST_NOTED = 10_000;

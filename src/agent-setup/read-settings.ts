@@ -123,12 +123,25 @@ function partOf({ part }: SettingsPlace, text: string, at: string, refuse: Refus
   }
 }
 
-/** A setting whose name says that it is secret, with a value that is not the name of a variable. */
-const NAMED_SECRET =
-  /["']?[\w-]{0,64}(?:token|secret|passw(?:or)?d|api[_-]?key|authorization|credential)[\w-]{0,64}["']?\s{0,5}[:=]\s{0,5}["'](?![$"'])[^"'\n]{8,4096}["']/i;
+/** Names of secrets, also as parts of a name: ACME_TOKEN, --api-key, x-key, dbPassword. */
+const NAME =
+  /[\w-]{0,64}(?:token|secret|passw(?:or)?d|passwd|api[_-]?key|(?:access|private|signing|service)[_-]?key|[_-](?:key|pat|pass|pwd)(?![a-z0-9])|authorization|credential)[\w-]{0,64}/
+    .source;
+/** Without the name of a variable: "Bearer ${ACME_TOKEN}" and "$ACME_TOKEN" hold no secret. */
+const PLAIN = /(?!\$\w+(?:["'\s]|$))(?:(?!\$\{|\{env:)[^\s"'&]){8,4096}/.source;
+const TEXT = /(?!(?:bearer |basic )?\$\w+["'])(?:(?!\$\{|\{env:)[^"'\n]){8,4096}/.source;
+
+/** In settings, a name that says that its value is secret: as a key, a flag with the next argument, a flag, in a URL, a header. */
+const NAMED_SECRETS = [
+  `["']?${NAME}["']?\\s{0,5}[:=]\\s{0,5}["']${TEXT}["']`,
+  `["']--?${NAME}["']\\s{0,5},\\s{0,60}["'](?![/~.-])${TEXT}["']`,
+  `--?${NAME}=${PLAIN}`,
+  `[?&](?:${NAME}|key|sig)=${PLAIN}`,
+  `authorization: *(?:bearer|basic|token) +${PLAIN}`,
+].map((like) => ({ is: 'a secret, by its name', like: new RegExp(like, 'i') }));
 
 function refuseSecrets(content: string, whole: string, at: string, refuse: Refuse): void {
-  const named = /\.(?:json|toml)$/.test(at) ? [{ is: 'a secret, by its name', like: NAMED_SECRET }] : [];
+  const named = /\.(?:json|toml)$/.test(at) ? NAMED_SECRETS : [];
   for (const { is, like } of [...SECRET_FORMATS, ...named]) {
     const found = like.exec(content)?.[0];
     if (found === undefined) continue;

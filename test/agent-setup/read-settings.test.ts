@@ -118,8 +118,35 @@ test.each([
   expect(said).not.toMatch(/canary|ghp_/);
 });
 
-test('a secret that a variable holds is none', () => {
-  write('.claude.json', '{"mcpServers":{"a":{"command":"x","env":{"ACME_TOKEN":"${ACME_TOKEN}"}}}}');
+test.each([
+  { args: ['--api-key', 'canary12345'] },
+  { args: ['--token=canary12345'] },
+  { args: ['-c', "curl -H 'Authorization: Bearer canary12345' x"] },
+  { url: 'https://mcp.example.com/sse?api_key=canary12345' },
+  { url: 'https://mcp.example.com/sse?x=1&key=canary12345' },
+  { headers: { 'X-Key': 'canary12345' } },
+  { headers: { Authorization: 'Bearer canary12345' } },
+  { env: { OPENAI_KEY: 'canary12345' } },
+  { env: { GITHUB_PAT: 'canary12345' } },
+  { env: { DB_PASS: 'canary12345' } },
+  { env: { dbPassword: '$1$canary12345' } },
+])('a secret of an MCP server is refused wherever it stands: %j', (server) => {
+  write('.claude.json', JSON.stringify({ mcpServers: { a: { command: 'x', ...server } } }));
+  const said = problem('claude', '.claude.json');
+  expect(said).toContain('~/.claude.json:1 holds what looks like a secret, by its name');
+  expect(said).not.toContain('canary');
+});
+
+test.each([
+  { env: { ACME_TOKEN: '${ACME_TOKEN}' } },
+  { env: { ACME_TOKEN: '$ACME_TOKEN' } },
+  { headers: { Authorization: 'Bearer ${ACME_TOKEN}', 'X-Key': 'Bearer $ACME_TOKEN' } },
+  { args: ['--token=${ACME_TOKEN}', '--api-key', '${ACME_TOKEN}', '--token-file', '/run/acme/token'] },
+  { url: 'https://mcp.example.com/sse?api_key=${ACME_TOKEN}' },
+  { env: { MONKEY: 'keyboard-layout', CONFIG_PATH: '/home/me/config', KEYMAP: 'keyboard-layout' } },
+  { args: ['--required', 'password', 'username'] },
+])('a secret that a variable holds is none, nor is a name like one: %j', (server) => {
+  write('.claude.json', JSON.stringify({ mcpServers: { a: { command: 'x', ...server } } }));
   expect(read('claude', '.claude.json')).toHaveLength(1);
 });
 

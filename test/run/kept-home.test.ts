@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from '
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createAgentMachine } from '../agent-run/place.ts';
-import { giveTo, ONE, USUAL, type Machine, type Result } from '../harness.ts';
+import { CALLERS, giveTo, ONE, USUAL, type Machine, type Result } from '../harness.ts';
 
 const sh = (machine: Machine, script: string, more: readonly string[] = ['--home', 'project']): Promise<Result> =>
   machine.ags(['exec', ...more, '--', 'sh', '-c', script]);
@@ -125,6 +125,16 @@ describe('a directory of the user', () => {
     expect((await machine.ags(['home'])).stdout).toContain(join(machine.home, 'aihome/shared'));
   });
 
+  test.runIf(CALLERS.includes('root'))('root keeps no home where another user can replace it', async () => {
+    using machine = createAgentMachine('root');
+    const theirs = join(machine.root, 'theirs');
+    mkdirSync(theirs, { mode: 0o700 });
+    giveTo(theirs, 12_345);
+    const refused = await sh(machine, 'true', ['--home', theirs]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('belongs to another user') as string });
+    expect(readdirSync(theirs)).toEqual([]);
+  });
+
   test('is refused if it is the real home, contains it, is in the project, is a link, or open to others', async () => {
     using machine = createAgentMachine(ONE);
     const { home, project } = machine;
@@ -141,6 +151,7 @@ describe('a directory of the user', () => {
       ['~/.config/ags', 'ags keeps its own files there'],
       ['/run/homes', 'sockets of this machine live there'],
       ['~/link', 'through a symbolic link'],
+      ['~/link/new', 'through a symbolic link'],
       ['~/open', 'other users of this machine can enter'],
       ['aihome', 'task, project, or a directory'],
     ];
@@ -148,5 +159,6 @@ describe('a directory of the user', () => {
       const { code, stderr } = await sh(machine, 'true', ['--home', directory]);
       expect({ code, why: stderr.includes(why) }, `${directory}: ${stderr}`).toEqual({ code: 2, why: true });
     }
+    expect(readdirSync(join(home, 'real'))).toEqual([]);
   });
 });

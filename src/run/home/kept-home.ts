@@ -114,10 +114,14 @@ function hashOf(text: string): string {
 /** Every directory on the way to one that the user named must be real: the configuration was checked by its name. */
 function create(context: Context, directory: string, user: RunPlan['user']): void {
   const parent = dirname(directory);
+  const named = parent !== homesDir(context.dataDir);
+  // Before anything is made behind a link, and again afterwards.
+  if (named) refuseLinks(parent);
   mkdirSync(parent, { recursive: true, mode: 0o700 });
-  const real = realpathSync(parent);
-  if (real !== parent && parent !== homesDir(context.dataDir))
-    throw unusable(`${parent} leads to ${real} through a symbolic link.`, `Name that directory itself: home: ${real}`);
+  if (named) refuseLinks(parent);
+  // Its owner could put a link in place of a home, and root would give away what it leads to.
+  if (statSync(parent).uid !== context.uid)
+    throw unusable(`${parent} belongs to another user.`, `Name a directory of your own.`);
   if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) mkdirSync(directory, { mode: 0o755 });
   if ((statSync(parent).mode & 0o077) !== 0)
     // A program inside may set the setuid bit of a file there.
@@ -128,6 +132,18 @@ function create(context: Context, directory: string, user: RunPlan['user']): voi
     throw unusable(
       `${directory} is ${stat.isDirectory() ? 'owned by another user' : 'not a directory'}.`,
       `Remove it: ags home reset`,
+    );
+}
+
+/** The path, as far as it exists, must be the real one. */
+function refuseLinks(path: string): void {
+  let there = path;
+  while (lstatSync(there, { throwIfNoEntry: false }) === undefined) there = dirname(there);
+  const real = realpathSync(there);
+  if (real !== there)
+    throw unusable(
+      `${path} leads to ${real} through a symbolic link.`,
+      `Name that directory itself: home: ${real}${path.slice(there.length)}`,
     );
 }
 

@@ -543,7 +543,9 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
     );
     const flags = ['-e', 'MODE=test', '-e', 'MY_TOKEN', '--limit', 'memory=2g', '--deny', 'evil.test'];
     const said = linesOf(
-      await machine.ags(['plan', ...flags, '--', 'npm', 'test'], { env: { MY_TOKEN: 'very-secret' } }),
+      await machine.ags(['plan', ...flags, '--', 'npm', 'test'], {
+        env: { MY_TOKEN: 'very-secret', AGS_ALLOW: 'a.test' },
+      }),
     );
     expect(said.length).toBeLessThanOrEqual(40);
     expect(said.filter((line) => line.length > 80)).toEqual([]);
@@ -563,6 +565,8 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
       'ptrace allowed',
       'Hooks log, no-secrets',
       'mounts (30)',
+      'secrets (30)',
+      '; network (AGS_ALLOW); ',
       'ags plan --verbose',
     ])
       expect(text).toContain(words);

@@ -173,14 +173,22 @@ function rest({ limits, spec, config, privateNames }: PlanView): Fact[] {
       `own namespaces, no capabilities, system calls filtered; ptrace ${spec.kernel.ptrace ? 'allowed' : 'refused'}, Unix sockets ${spec.kernel.unixSockets ? 'allowed' : 'refused'}`,
     ],
     ...listed('Hooks', [...config.hooks.use, ...config.hooks.commands.map(formatHookCommand)]),
-    ...settings(config.origins),
+    ...settings(config),
   ];
 }
 
 /** "mounts (3), limits (ags.yaml)": whatever is not the default, by its file or flag. */
-function settings(origins: PlanView['config']['origins']): Fact[] {
+function settings({ origins, network: { rules, tcp, upstreams }, secrets, hooks }: PlanView['config']): Fact[] {
   const byOrigin = new Map<string, Map<string, number>>();
-  for (const [key, origin] of Object.entries(origins)) {
+  const own = (key: string, list: readonly { readonly origin: string }[]): [string, string][] =>
+    list.map(({ origin }) => [key, origin]);
+  const all = [
+    ...Object.entries(origins),
+    ...own('network', [...rules, ...tcp, ...upstreams]),
+    ...own('secrets', secrets),
+    ...own('hooks', hooks.commands),
+  ];
+  for (const [key, origin] of all) {
     if (origin === 'built-in' || origin === '') continue;
     const from = origin.replace(/^.*\/(?=[^/]+:\d+$)/, '').replace(/:\d+$/, '');
     const keys = byOrigin.get(from) ?? new Map<string, number>();

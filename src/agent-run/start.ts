@@ -53,11 +53,20 @@ export interface StartRequest {
   readonly on?: Pick<Goal, 'base' | 'baseRef' | 'origin'>;
 }
 
-export function startTasks(context: HostContext, request: StartRequest): Promise<StoredTask[]> {
-  return explainDiskErrors(context, () => start(context, request));
+/** `notice`: what the logs of the tasks also say. */
+export function startTasks(
+  context: HostContext,
+  request: StartRequest,
+  notice: (text: string) => void = () => undefined,
+): Promise<StoredTask[]> {
+  return explainDiskErrors(context, () => start(context, request, notice));
 }
 
-async function start(context: HostContext, request: StartRequest): Promise<StoredTask[]> {
+async function start(
+  context: HostContext,
+  request: StartRequest,
+  notice: (text: string) => void,
+): Promise<StoredTask[]> {
   if (request.goals.some(({ text }) => text.trim() === ''))
     throw new AgsError('usage.invalid', 'The goal is empty.', {
       hint: 'Say what the agent should do: ags start "Make the date tests pass in any time zone"',
@@ -69,6 +78,7 @@ async function start(context: HostContext, request: StartRequest): Promise<Store
       hint: 'An agent starts from a commit: git init && git add -A && git commit -m "Start"',
     });
   const project = plan.project.root;
+  for (const text of plan.notices) notice(text);
   checkHooks(context, project);
   if (plan.services.list.length > 0) {
     const { requireServices } = await import('../run/plan-services.ts');

@@ -1,6 +1,6 @@
 // exec/not-found.ts: why a sandbox has no program of the name that the user typed.
 // Invariant: says nothing if it may be there: a program may exit with 127 for reasons of its own.
-import { realpathSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { agentNamed } from '../agents/agents.ts';
 import { visiblePlaces } from '../agent-setup/programs.ts';
@@ -21,9 +21,37 @@ export function whyNotFound(
   if (plan.image !== null && agentNamed(word) === undefined) return null;
   const path = (spec.env['PATH'] ?? '').split(':').filter((dir) => isAbsolute(dir));
   const inside = word.includes('/') ? [resolve(plan.cwd, word)] : path.map((dir) => join(dir, word));
-  if (inside.some((candidate) => isThere(plan, spec.mounts, candidate))) return null;
+  const found = inside.find((candidate) => isThere(plan, spec.mounts, candidate));
+  if (found !== undefined) return withoutInterpreter(context, plan, spec.mounts, found);
   const reason = reasonFor(context, plan, word, inside);
   return reason === null ? null : `${visible(word)} was not found in the sandbox: ${reason}`;
+}
+
+/** A script whose first line names a program that only the host has. */
+function withoutInterpreter(
+  context: HostContext,
+  plan: RunPlan,
+  mounts: readonly Mount[],
+  script: string,
+): string | null {
+  const interpreter = interpreterOf(script);
+  if (interpreter === null || isThere(plan, mounts, interpreter)) return null;
+  const reason = isProgram(interpreter)
+    ? `${whereIs(context, interpreter)}. Show it: --mount ${quoted(directoryToShow(plan, interpreter))}`
+    : 'there is no such program on this machine.';
+  return `${visible(script)} needs ${visible(interpreter)}, which was not found in the sandbox: ${reason}`;
+}
+
+function interpreterOf(script: string): string | null {
+  if (!isProgram(script)) return null;
+  const file = openSync(script, 'r');
+  try {
+    const start = Buffer.alloc(256);
+    const line = start.toString('latin1', 0, readSync(file, start)).split('\n')[0] ?? '';
+    return /^#![ \t]*(\/[^ \t]+)/.exec(line)?.[1] ?? null;
+  } finally {
+    closeSync(file);
+  }
 }
 
 function reasonFor(context: HostContext, plan: RunPlan, word: string, inside: readonly string[]): string | null {
@@ -90,7 +118,7 @@ function isThere(plan: RunPlan, mounts: readonly Mount[], path: string): boolean
 }
 
 function isShown(mounts: readonly Mount[], path: string): boolean {
-  return mounts.some(({ to, kind }) => kind !== 'dir' && isWithin(path, to));
+  return mounts.some(({ to, kind }) => kind !== 'dir' && kind !== 'symlink' && isWithin(path, to));
 }
 
 function isProgram(path: string): boolean {

@@ -1,7 +1,6 @@
 // run/create-run.ts: turns the plan of a run into its directories and the SandboxSpec that a backend starts.
 import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
 import { giveTree } from '../lib/files.ts';
 import { hostPath, type SandboxSpec, type WorkspaceMount } from '../protocol/spec.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
@@ -17,6 +16,7 @@ import {
   type MoreInside,
   type PlanInput,
 } from '../sandbox/spec/plan-sandbox.ts';
+import { presentMounts } from './flag-targets.ts';
 import { type HostContext } from './host-context.ts';
 
 import { rootOfPlan, shownPlaces, type RunPlan } from './run-plan.ts';
@@ -94,7 +94,7 @@ export function describeRun(
     cwd: plan.cwd,
     workspace: workspaceMount(plan, paths),
     git,
-    extraMounts: visibleMounts(config, plan.image !== null),
+    extraMounts: presentMounts(config, plan.image !== null).filter((path) => !path.startsWith('/etc/')),
     hostEnv: context.env,
     envPass: config.envPass,
     pathEnv: config.pathEnv,
@@ -155,21 +155,6 @@ function workspaceMount(plan: RunPlan, paths: TaskPaths): WorkspaceMount {
     upper: hostPath(paths.upper),
     work: hostPath(paths.work),
   };
-}
-
-/** Optional mounts belong to the programs of this machine, so a sandbox over an image has none. */
-function visibleMounts(config: EffectiveConfig, overImage: boolean): string[] {
-  return config.mounts
-    .filter((mount) => {
-      if (overImage && mount.optional) return false;
-      if (existsSync(mount.path)) return true;
-      if (mount.optional) return false;
-      throw new AgsError('config.invalid', `The mount ${mount.path} does not exist.`, {
-        hint: 'Correct "mounts" in the configuration: ags config',
-      });
-    })
-    .map((mount) => mount.path)
-    .filter((path) => !path.startsWith('/etc/'));
 }
 
 /** /etc is one directory inside: mounts below it are copied with the rest. */

@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts';
 import { NO_MACHINE, readMachine } from '../sandbox/spec/machine.ts';
 import { prepareNetwork, type PlannedNetwork } from './network/plan-network.ts';
 import { NO_SERVICES, serviceAddress, type PlannedCompose, type PlannedServices } from './planned-services.ts';
+import { missingTargets, presentMounts } from './flag-targets.ts';
 import { findHidden, type HiddenFiles } from './hidden-files.ts';
 import type { RunPlan } from './run-plan.ts';
 import { findProject } from './project.ts';
@@ -38,6 +39,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
     config.backend === 'auto' && config.image !== null
       ? (await import('../sandbox/engine/find-engine.ts')).needEngine(config.backend, context).name
       : config.backend;
+  presentMounts(config, config.image !== null);
   const host = await inspectMachine(context, {}, backend);
   if (config.runtime !== null)
     await (await import('../sandbox/engine/find-engine.ts')).checkRuntime(host.engine, config.runtime);
@@ -61,6 +63,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
   }
   const offline =
     reachable || config.network.mode === 'off' ? [] : [NO_NETWORK, ...(config.docker.enabled ? [NO_DOCKER] : [])];
+  const missing = await missingTargets(context, flags, project, options.live !== false);
   const unseen = machine.leftOut.filter((path) => !config.mounts.some((mount) => mount.path === path));
   return {
     project,
@@ -81,7 +84,7 @@ export async function planRun(context: HostContext, flags: ConfigFlags, options:
     machine,
     network,
     services,
-    notices: [...copies, ...offline, ...unseen.map(notShown), ...loopbackRules(config.network)],
+    notices: [...copies, ...offline, ...missing, ...unseen.map(notShown), ...loopbackRules(config.network)],
   };
 }
 

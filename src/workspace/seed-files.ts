@@ -36,7 +36,7 @@ export async function readSeeds(
     using root = openDirectory(realpathSync(plan.project.root));
     return paths.map((path) => {
       if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))
-        throw missing(path, 'it is hidden from sandboxes (ags help reveal)');
+        throw missing(path, 'it is hidden from sandboxes; "reveal" in the configuration shows it');
       try {
         return { path, content: readBelow(root, path.split('/'), MOST_BYTES) };
       } catch (error) {

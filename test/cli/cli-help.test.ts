@@ -1,6 +1,6 @@
 // test/cli/cli-help.test.ts: help and completion match the commands.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -33,6 +33,20 @@ async function output(run: (ctx: Context) => Promise<number>, more: Partial<Cont
 }
 
 const WIDEST = Math.max(...Object.keys(VERBS).map((name) => name.length));
+
+test('every text that leads to "ags help <word>" names a command or a topic', () => {
+  const known = [...Object.keys(VERBS), ...Object.keys(TOPICS)];
+  const files = ['src', 'docs', 'web/src'].flatMap((root) =>
+    readdirSync(root, { recursive: true, encoding: 'utf8' }).flatMap((path) =>
+      /\.(ts|tsx|md)$/.test(path) ? [join(root, path)] : [],
+    ),
+  );
+  const named = files.flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/\bags help (?!takes one)([a-z-]+)/g)].map(([, word = '']) => `${path}: ${word}`),
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((one) => !known.includes(one.split(': ')[1] ?? ''))).toEqual([]);
+});
 
 describe('the overview', () => {
   test('begins with three examples, lists every command in its group, and fits 80 columns', async () => {

@@ -10,9 +10,11 @@ test('a command that is not in the sandbox is reported with the reason', async (
   const tools = join(machine.home, 'my tools');
   mkdirSync(tools);
   writeFileSync(join(tools, 'mine'), '#!/bin/sh\necho mine\n', { mode: 0o755 });
+  mkdirSync(join(machine.home, 'tools'));
+  writeFileSync(join(machine.home, 'tools/mine'), '#!/bin/sh\n', { mode: 0o755 });
   machine.write('run.sh', '#!/bin/sh\nexit 127\n', 0o755);
   machine.write('.envrc', '#!/bin/sh\n', 0o755);
-  giveTo(tools, machine.uid);
+  for (const directory of [tools, join(machine.home, 'tools')]) giveTo(directory, machine.uid);
   const env = { PATH: `${machine.env['PATH'] ?? ''}:${tools}` };
   const said = async (...command: string[]): Promise<string> => {
     const { code, stderr } = await machine.ags(['exec', ...command], { env });
@@ -29,6 +31,14 @@ test('a command that is not in the sandbox is reported with the reason', async (
   expect(await said('echo one two')).toContain("Use a shell: ags exec -- sh -c 'echo one two'");
   expect(await said('gemini')).toContain('Gemini CLI is not installed. Install it for ags: ags agents install gemini');
   expect(await said('./.envrc')).toContain('the project hides it. Show it: --reveal .envrc');
+  machine.write('old.sh', '#!/no/such/perl -w\n', 0o755);
+  machine.write('mine.sh', `#! ${machine.home}/tools/mine\n`, 0o755);
+  expect(await said('./old.sh')).toMatch(
+    /old\.sh needs \/no\/such\/perl, which was not found in the sandbox: there is no such program on this machine\.$/,
+  );
+  expect(await said('./mine.sh')).toContain(
+    `needs ${machine.home}/tools/mine, which was not found in the sandbox: it is in your home, which is hidden`,
+  );
   // A program that exists ends with 127 for reasons of its own.
   expect(await said('./run.sh')).toBe('');
   expect(await said('sh', '-c', 'nothing-like-it')).toBe('');

@@ -83,15 +83,21 @@ const verb: Verb = {
       written?.keep();
       return EXIT.done;
     }
-    const starting = startTasks(inProject(args, ctx), {
-      goals,
-      agents: list(args, 'agent').flatMap(splitAgents),
-      interactive: args.values['interactive'] === true,
-      base: string(args, 'base'),
-      model: string(args, 'model'),
-      ...limitsOf(args),
-      flags: runFlags(args),
-    });
+    // A user who follows the task reads its log.
+    const follows = args.values['detach'] !== true && args.values['interactive'] !== true;
+    const starting = startTasks(
+      inProject(args, ctx),
+      {
+        goals,
+        agents: list(args, 'agent').flatMap(splitAgents),
+        interactive: args.values['interactive'] === true,
+        base: string(args, 'base'),
+        model: string(args, 'model'),
+        ...limitsOf(args),
+        flags: runFlags(args),
+      },
+      follows ? undefined : (text) => void ctx.stderr.write(`ags: ${text}\n`),
+    );
     const made = await starting.catch((error: unknown) => {
       written?.keep();
       throw error;

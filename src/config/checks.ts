@@ -15,7 +15,7 @@ export function mergeChecks(layers: readonly Layer[], last: Last, origins: Recor
     const at = Array.isArray(checks) ? 'checks' : 'checks.run';
     for (const [i, item] of (partsOf(checks).run ?? []).entries()) {
       origins[`checks[${run.length}]`] = originOf(layer, `${at}[${i}]`);
-      run.push(typeof item === 'string' ? { name: item, run: item } : item);
+      run.push(typeof item === 'string' ? { name: item, run: item } : { name: item.name ?? item.run, run: item.run });
     }
   }
   return { run, timeoutSeconds: timeout === 'none' ? null : (parseDuration(timeout) ?? null) };

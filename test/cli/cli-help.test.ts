@@ -42,7 +42,9 @@ test('every text that leads to "ags help <word>" names a command or a topic', ()
     ),
   );
   const named = files.flatMap((path) =>
-    [...readFileSync(path, 'utf8').matchAll(/\bags help (?!takes one)([a-z-]+)/g)].map(([, word = '']) => `${path}: ${word}`),
+    [...readFileSync(path, 'utf8').matchAll(/\bags help (?!takes one)([a-z-]+)/g)].map(
+      ([, word = '']) => `${path}: ${word}`,
+    ),
   );
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((one) => !known.includes(one.split(': ')[1] ?? ''))).toEqual([]);

@@ -246,6 +246,27 @@ describe('errors', () => {
       'limits:\n  memory:\n',
       'ags.yaml:2:10: limits.memory: expected a size such as 512m or 4g, or a share of the memory such as 50%, found nothing',
     ],
+    [
+      'setup: npm ci\n',
+      'ags.yaml:1:8: setup.run: expected a list of commands, found "npm ci". Write a list: setup: [npm ci]',
+    ],
+    [
+      'setup: { run: "npm ci && x" }\n',
+      'ags.yaml:1:15: setup.run: expected a list of commands, found "npm ci && x". Write a list: run: ["npm ci && x"]',
+    ],
+    [
+      'checks: npm test\n',
+      'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found "npm test". Write a list: checks: [npm test]',
+    ],
+    ['checks:\n  - name: types\n', 'ags.yaml:2:5: checks[0].run: expected a command such as npm test, found nothing'],
+    [
+      'checks: { run: [a, {name: types}], timeout: 5m }\n',
+      'ags.yaml:1:20: checks.run[1].run: expected a command such as npm test, found nothing',
+    ],
+    ['checks: { runs: [a] }\n', 'ags.yaml:1:11: unknown key "runs" in checks (did you mean "run"?)'],
+    // A list of texts is not what belongs here.
+    ['mounts: /opt\n', 'ags.yaml:1:9: mounts: expected a list of entries such as - path: /opt/models, found "/opt"'],
+    ['env: FOO\n', 'ags.yaml:1:6: env: expected keys, each with its value (pass, set), found "FOO"'],
     ['just text\n', 'ags.yaml:1:1: expected keys, each with its value, found "just text"'],
     ['hide: []\nhide: []\n', 'ags.yaml:2:1: duplicate key "hide"'],
     ['hide: []\n---\nhide: []\n', 'ags.yaml:2:1: a second document begins here; only one is allowed'],

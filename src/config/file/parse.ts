@@ -134,7 +134,8 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
     if (isMap(at)) return readMap(at, key);
     if (isScalar(at) && (key === 'docker' || key === 'compose')) return { enabled: read(at, `${key}.enabled`) };
     if (isScalar(at) && key === 'home') return { keep: read(at, 'home.keep') };
-    if (isSeq(at) && key === 'setup') return { run: read(at, 'setup.run') };
+    if ((isSeq(at) || (isScalar(at) && typeof at.value === 'string')) && key === 'setup')
+      return { run: read(at, 'setup.run') };
     if (isSeq(at)) return at.items.map((item, i) => read(item as Node, `${key}[${i}]`));
     const isService = SERVICE.test(key);
     if (!isScalar(at)) return isService && at == null ? { preset: 'none' } : null;
@@ -178,6 +179,11 @@ function readNode(node: Node | null, path: string, report: Report, keys: readonl
 }
 
 function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
+  const inside = issue.code === 'invalid_union' ? meantForm(issue) : null;
+  if (inside !== null) {
+    for (const one of inside) describe({ ...one, path: [...issue.path, ...one.path] }, found, report);
+    return;
+  }
   const path = issue.path.reduce<string>(
     (text, part) =>
       typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
@@ -197,18 +203,61 @@ function describe(issue: z.core.$ZodIssue, found: Found, report: Report): void {
   const value = valueAt(found.value, issue.path);
   report.add(
     nearest(found, path),
-    () => `${path === '' ? '' : `${path}: `}expected ${issue.message}, found ${inWords(value, HOLDS_KEY.test(path))}`,
+    () =>
+      `${path === '' ? '' : `${path}: `}expected ${issue.message}${keysBelow(issue, path, found)}, found ${inWords(value, HOLDS_KEY.test(path))}${asList(value, issue.path, path, found)}`,
   );
 }
 
-function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {
+/** Of several forms, the one whose kind of value was written: what is wrong lies inside. null: none, so all forms are named. */
+function meantForm({ errors }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] | null {
+  return errors.find((issues) => issues.length > 0 && issues.every(isInside)) ?? null;
+}
+
+function isInside(issue: z.core.$ZodIssue): boolean {
+  return (
+    issue.path.length > 0 ||
+    issue.code === 'unrecognized_keys' ||
+    (issue.code === 'invalid_union' && meantForm(issue) !== null)
+  );
+}
+
+/** " (allow, deny)": what a section consists of. */
+function keysBelow(issue: z.core.$ZodIssue, path: string, { keys }: Found): string {
+  if (path === '' || issue.code !== 'invalid_type' || issue.expected !== 'object') return '';
+  const below = childKeys(path, keys);
+  const more = below.length > MAX_NAMED ? ', ...' : '';
+  return below.length === 0 ? '' : ` (${below.slice(0, MAX_NAMED).join(', ')}${more})`;
+}
+
+const MAX_NAMED = 8;
+
+/** What to write instead, if one text stands where a list of such texts belongs. */
+function asList(value: unknown, at: readonly PropertyKey[], path: string, found: Found): string {
+  if (typeof value !== 'string' || HOLDS_KEY.test(path)) return '';
+  const tried = ConfigFile.safeParse(withValue(found.value, at, [value]));
+  if (tried.error?.issues.some(({ path: wrong }) => at.every((part, i) => wrong[i] === part)) === true) return '';
+  // A list is short for some sections, which the file then does not name.
+  const written = found.names.has(path) ? path : path.replace(/\.[^.]*$/, '');
+  const plain = /^[\w./~][\w ./=@~*-]*$/.test(value) ? value : JSON.stringify(value);
+  return `. Write a list: ${written.split('.').at(-1)}: [${visible(plain)}]`;
+}
+
+function withValue(root: unknown, [part, ...rest]: readonly PropertyKey[], value: unknown): unknown {
+  if (part === undefined) return value;
+  if (Array.isArray(root)) return root.map((one: unknown, i) => (i === part ? withValue(one, rest, value) : one));
+  const map = (root ?? {}) as Record<PropertyKey, unknown>;
+  return { ...map, [part]: withValue(map[part], rest, value) };
+}
+
+function childKeys(section: string, keys: readonly KeyDoc[]): string[] {
   const prefix = section === '' ? '' : `${plainPath(section)}.`;
-  const siblings =
-    section === 'agents'
-      ? [...CONFIGURED_AGENTS]
-      : keys
-          .filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length)))
-          .map(({ path }) => path.slice(prefix.length));
+  return keys
+    .filter(({ path }) => path.startsWith(prefix) && !/[.[]/.test(path.slice(prefix.length)))
+    .map(({ path }) => path.slice(prefix.length));
+}
+
+function unknownKey(section: string, name: string, keys: readonly KeyDoc[]): string {
+  const siblings = section === 'agents' ? [...CONFIGURED_AGENTS] : childKeys(section, keys);
   const elsewhere = keys.find(({ path }) => path.endsWith(`.${name}`))?.path;
   const near = suggest(name, siblings) ?? elsewhere;
   const where = section === '' ? '' : ` in ${section}`;

@@ -8,8 +8,10 @@ const checkList = list(
     [
       words('a command'),
       section({
-        name: words('what it is called').meta({ description: 'Its name in output. Default: the command itself.' }),
-        run: words('a command').meta({ description: 'A command for `sh -c`.' }),
+        name: words('a name for it such as types')
+          .meta({ description: 'Its name in output. Default: the command itself.' })
+          .optional(),
+        run: words('a command such as npm test').meta({ description: 'A command for `sh -c`.' }),
       }),
     ],
     { error: WORDS.check },

@@ -4,6 +4,7 @@ import { visible } from '../../lib/sanitize.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { checkLogPath } from '../../store/checks.ts';
 import type { StoredTask } from '../../store/tasks.ts';
+import { missingSetup } from '../../merge/check-suggestions.ts';
 import { openChecks, type ChecksRequest } from '../../merge/checks.ts';
 import { createPaint } from '../terminal/colour.ts';
 import { count, shellLine, table } from '../terminal/format.ts';
@@ -49,7 +50,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** `merge` is the command that merges exactly the checked tree; null if the merge follows by itself. */
 export async function tellChecks(
   ctx: Context,
-  { paths }: StoredTask,
+  stored: StoredTask,
   file: ChecksFile,
   merge: readonly string[] | null,
 ): Promise<void> {
@@ -71,10 +72,13 @@ export async function tellChecks(
       return say(
         `ags: ${count(file.checks.length, 'check')} passed for exactly this tree.${merge === null ? '' : ` Merge it: ${shellLine(merge)}`}`,
       );
-    case 'failed':
-      return say(
-        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `Output: ${checkLogPath(paths, printed)}`}`.trimEnd(),
+    case 'failed': {
+      say(
+        `ags: ${failed.length} of ${count(file.checks.length, 'check')} failed. ${printed === undefined ? '' : `Output: ${checkLogPath(stored.paths, printed)}`}`.trimEnd(),
       );
+      const why = await missingSetup(stored, file);
+      return why === null ? undefined : say(`ags: ${why}`);
+    }
     case 'ended':
     case 'running':
       return say(`ags: the checks were stopped. ${file.reason ?? ''}`.trimEnd());

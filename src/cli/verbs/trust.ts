@@ -1,10 +1,12 @@
 // cli/verbs/trust.ts: `ags trust`: shows what a project's ags.yaml and hook files ask for, and approves it.
 // Invariant: the user approves exactly what was shown. Each file is read once, and the approval is for the hash of those bytes.
+import { isUtf8 } from 'node:buffer';
 import { readProject } from '../../config/load.ts';
 import { hookFileAsk } from '../../config/hook-asks.ts';
 import { approvalOf, approve, isTrusted, revoke, sha256, untrustedHooks } from '../../config/trust.ts';
-import { findProjectHooks } from '../../hooks/find.ts';
+import { findProjectHooks, type HookFile } from '../../hooks/find.ts';
 import { visible } from '../../lib/sanitize.ts';
+import { count } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { Context, Verb } from '../verb.ts';
 import { configInput } from './config.ts';
@@ -15,7 +17,7 @@ const verb: Verb = {
   takes: 0,
   instead: 'Go into the project first, then: ags trust',
   about:
-    'A project may always restrict its sandboxes further. Settings that let them see or use more take effect only after you approve them, for exactly this content of the file. The same is true for hooks in .ags/hooks, which run on this machine: you approve the content of each.',
+    'A project may always restrict its sandboxes further. Settings that let them see or use more take effect only after you approve them, for exactly this content of the file. The same is true for hooks in .ags/hooks, which run on this machine: ags shows the content of each that is new or has changed, and you approve exactly that.',
   examples: ['ags trust', 'ags trust --yes', 'ags trust --revoke'],
   options: {
     yes: { type: 'boolean', short: 'y', about: 'approve without asking' },
@@ -33,12 +35,13 @@ const verb: Verb = {
     const asks = [...wanted, ...hooks.map(hookFileAsk)];
     const request = { stateDir: input.stateDir, projectDir: input.projectDir, bytes, asks: wanted, hooks };
     const json = values['json'] === true;
-    const before = isTrusted(request) && untrustedHooks(request).length === 0;
+    const fresh = untrustedHooks(request);
+    const before = isTrusted(request) && fresh.length === 0;
     if (!json)
       ctx.stderr.write(
         before
           ? nothingToAsk(hasProjectFile, asks)
-          : `${visible(input.projectDir)}${hooks.length === 0 ? '/ags.yaml' : ''} asks for:\n${lines(asks)}`,
+          : `${visible(input.projectDir)}${hooks.length === 0 ? '/ags.yaml' : ''} asks for:\n${lines(wanted)}${hooks.map((hook) => lines([hookFileAsk(hook)]) + (fresh.includes(hook) ? contentOf(hook) : '')).join('')}`,
       );
     const approved = before || values['yes'] === true || (!json && (await saysYes(ctx)));
     if (approved && !before) approve({ ...request, now: ctx.now() });
@@ -62,6 +65,21 @@ function nothingToAsk(hasProjectFile: boolean, asks: readonly string[]): string 
 
 function lines(asks: readonly string[]): string {
   return asks.map((ask) => `  ${visible(ask)}\n`).join('');
+}
+
+const MOST_LINES = 200;
+
+/** What a hook does, for the user who approves it. */
+function contentOf({ path, bytes }: HookFile): string {
+  if (!isUtf8(bytes) || bytes.includes(0)) return `    | not text, ${count(bytes.length, 'byte')}\n`;
+  const all = bytes.toString('utf8').replace(/\n$/, '').split('\n');
+  const more = all.length - MOST_LINES;
+  return [
+    ...all.slice(0, MOST_LINES).map((line) => `    | ${visible(line.replaceAll('\t', '  '))}`.trimEnd()),
+    ...(more > 0 ? [`    ${count(more, 'more line')}: less ${visible(path)}`] : []),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 async function saysYes(ctx: Context): Promise<boolean> {

@@ -134,6 +134,23 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(existsSync(join(machine.stateDir, 'tasks', task.id, 'checks.json'))).toBe(false);
   });
 
+  test('a failed check says why node_modules is not there, if the project has no setup', async () => {
+    using machine = project(caller, 'checks: [test -d node_modules]\n', {
+      'package.json': '{"dependencies":{"left-pad":"1.3.0"}}\n',
+      'package-lock.json': '{}\n',
+    });
+    const task = await agentTask(machine, 'echo n > n.txt');
+    const failed = await machine.ags(['check', task.id]);
+    expect(failed.code).toBe(6);
+    expect(failed.stderr).toContain(
+      'This project has no "setup", so node_modules was not there. For ags.yaml:\nsetup:\n  - npm ci\n',
+    );
+    expect((await machine.ags(['check', task.id, '--run', 'true'])).stderr).not.toContain('setup');
+    machine.write('ags.yaml', 'checks: [exit 1]\nsetup: [mkdir node_modules]\n');
+    const own = await machine.ags(['check', task.id]);
+    expect([own.code, own.stderr.includes('no "setup"')]).toEqual([6, false]);
+  });
+
   test('all checks share one time limit, and those after it do not run', async () => {
     using machine = project(
       caller,

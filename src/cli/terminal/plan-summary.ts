@@ -8,6 +8,7 @@ import { formatHookCommand } from '../../config/hook-asks.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
+import { budgetText } from '../../queries/budgets.ts';
 import type { Limits } from '../../protocol/spec.ts';
 import type { PlanView } from '../../exec/plan-view.ts';
 import type { LimitInForce } from '../../sandbox/watch/limits.ts';
@@ -97,6 +98,7 @@ function place(view: PlanView, { home, columns }: Screen): Fact[] {
       ),
     ),
     ...view.models.map((model): Fact => ['Model of', model]),
+    ...view.budgets.map((one): Fact => ['Budget', `${budgetText(one)} (${one.origin})`]),
     ...view.notices.map((notice): Fact => ['Note', notice]),
   ];
 }

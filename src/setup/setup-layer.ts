@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHash } from 'node:crypto';
-import { realpathSync, statSync } from 'node:fs';
+import { realpathSync, statSync, type Stats } from 'node:fs';
 import { removeTree } from '../lib/files.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { commitHas, listIndex, type IndexEntry } from '../git/staging/snapshot.ts';
@@ -170,9 +170,18 @@ function toolStamps(path: string): string[] {
   return SETUP_TOOLS.flatMap((tool) => {
     for (const dir of dirs) {
       const file = join(dir, tool);
-      const stat = statSync(file, { throwIfNoEntry: false });
+      const stat = statOf(file);
       if (stat?.isFile() === true) return [`${realpathSync(file)} ${stat.size} ${stat.mtimeMs}`];
     }
     return [];
   });
+}
+
+/** null: there is none, or this user may not look there, such as in root's directories after "su". */
+function statOf(file: string): Stats | null {
+  try {
+    return statSync(file);
+  } catch {
+    return null;
+  }
 }

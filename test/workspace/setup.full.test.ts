@@ -64,6 +64,16 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(three.ran[0]?.stdout).toBe(`${one.ran[1]?.stdout}dep 1\n`);
   });
 
+  test('a directory of the PATH that this user may not enter is passed over', async () => {
+    using machine = createAgentMachine(caller, { 'a.txt': 'a', 'ags.yaml': 'setup: [echo made > made]\n' });
+    const closed = join(machine.root, 'closed');
+    mkdirSync(closed, { mode: 0 });
+    const env = { PATH: `${closed}/bin:${machine.env['PATH']}` };
+    await machine.ags(['start', 'look', 'run: cat made', '-a', 'demo'], { env });
+    const finished = await machine.event('look', 'tool.finished');
+    expect(finished).toMatchObject({ output: 'made\n' });
+  });
+
   test.each(['overlay', 'copy'])(
     'files added by setup are not part of the work of an agent, over %s',
     async (workspace) => {

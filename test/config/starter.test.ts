@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { suggestChecks, suggestSetup, type RootFiles } from '../../src/config/starter/commands.ts';
+import { suggestChecks, suggestCommands, suggestSetup, type RootFiles } from '../../src/config/starter/commands.ts';
 import { servicesIn } from '../../src/config/starter/services.ts';
 import { planStarter, starterText, type Machine } from '../../src/config/starter/starter.ts';
 import { createFixture } from './config-fixture.ts';
@@ -10,8 +10,39 @@ const files = (texts: Record<string, string>): RootFiles => ({
 });
 const EVERYTHING: Machine = { programs: () => [], preset: () => [] };
 
+const dependencies = '{"dependencies":{"a":"1"},"scripts":{"test":"x","typecheck":"y","evil":"z"}}';
+
 describe('suggestions', () => {
-  const dependencies = '{"dependencies":{"a":"1"},"scripts":{"test":"x","typecheck":"y","evil":"z"}}';
+  test('parts of a project get commands in their own directories, if the root does not manage them', () => {
+    const part = (name: string, texts: Record<string, string>) => ({ name, files: files(texts) });
+    const parts = [
+      part('api', { 'go.mod': '', Makefile: 'test:\n' }),
+      part('ml', { 'requirements.txt': '', 'pytest.ini': '' }),
+      part('web', { 'package.json': dependencies, 'package-lock.json': '' }),
+      part('x; touch y', { 'go.mod': '' }),
+      part('-rf', { 'go.mod': '' }),
+      part('docs', { 'index.md': '' }),
+    ];
+    const python = ['python3 -m venv .venv', '.venv/bin/pip install -r requirements.txt'];
+    expect(suggestCommands({ ...files({}), parts })).toEqual({
+      setup: [...python.map((line) => `(cd ml && ${line})`), '(cd web && npm ci)'],
+      checks: [
+        '(cd api && go test ./...)',
+        '(cd ml && .venv/bin/python -m pytest)',
+        '(cd web && npm test)',
+        '(cd web && npm run typecheck)',
+      ],
+    });
+    const root = files({ 'package.json': '{"workspaces":["web"]}', 'package-lock.json': '', 'go.mod': '' });
+    expect(suggestCommands({ ...root, parts })).toEqual({
+      setup: ['npm ci', ...python.map((line) => `(cd ml && ${line})`)],
+      checks: ['npm test --workspaces --if-present', 'go test ./...', '(cd ml && .venv/bin/python -m pytest)'],
+    });
+    const programs = (names: readonly string[]): readonly string[] => names;
+    const missing = planStarter({ ...files({}), parts }, { ...EVERYTHING, programs });
+    expect(missing.checks.map((one) => one.missing)).toEqual([['go'], [], ['npm'], ['npm']]);
+  });
+
   test.each([
     [{ 'package.json': dependencies, 'package-lock.json': '' }, ['npm ci'], ['npm test', 'npm run typecheck']],
     [{ 'package.json': dependencies }, ['npm install'], ['npm test', 'npm run typecheck']],
@@ -96,7 +127,7 @@ test('the file loads, and what this machine has no program for is commented out'
     '  - npm run lint',
     '# Beside each task, with data of its own.',
     'services:',
-    '  db: postgres',
+    '  db: postgres   # the version that is here; 16 is not',
     '  # queue: nats   # not on this machine: nats',
     '# compose: true   # start compose.yaml itself, in a private Docker daemon',
     '# image: devcontainer   # the programs of your dev container, with Docker or Podman',

@@ -31,30 +31,32 @@ const verb: Verb = {
       cacheDir: ctx.cacheDir,
       configHome: ctx.env['XDG_CONFIG_HOME'],
     });
-    const { text, found } = full
-      ? { text: (await import('../../config/file/template.ts')).configTemplate(), found: null }
+    const { text, said } = full
+      ? {
+          text: (await import('../../config/file/template.ts')).configTemplate(),
+          said: '. Everything in it is commented out; uncomment what you need.',
+        }
       : await starterFor(ctx, root);
     if (values['print'] === true) {
       ctx.stdout.write(text);
       return EXIT.done;
     }
     const path = join(root, 'ags.yaml');
-    if (values['force'] !== true && lstatSync(path, { throwIfNoEntry: false }))
+    const there = lstatSync(path, { throwIfNoEntry: false });
+    if (there?.isDirectory() === true)
+      throw new AgsError('usage.invalid', 'ags.yaml is a directory.', { hint: 'Move it away, then: ags init' });
+    if (values['force'] !== true && there !== undefined)
       throw new AgsError('usage.invalid', 'ags.yaml already exists.', { hint: 'To replace it: ags init --force' });
     const { writeWhole } = await import('../../config/file/edit-file.ts');
     writeWhole(path, text, 0o644);
-    ctx.stderr.write(
-      found === null
-        ? 'Wrote ags.yaml. Everything in it is commented out; uncomment what you need.\n'
-        : `Wrote ags.yaml${found === '' ? '; nothing was found that sandboxes of this project need' : `: ${found}`}. Check it, then see the plan: ags plan\n`,
-    );
+    ctx.stderr.write(`Wrote ags.yaml${said}\n`);
     return EXIT.done;
   },
 };
 
 export default verb;
 
-async function starterFor(ctx: Context, root: string): Promise<{ text: string; found: string }> {
+async function starterFor(ctx: Context, root: string): Promise<{ text: string; said: string }> {
   const { planStarter, starterText } = await import('../../config/starter/starter.ts');
   const { readRootFiles } = await import('../../projects/root-files.ts');
   const { missingOf, missingPrograms } = await import('../../services/view.ts');
@@ -72,5 +74,16 @@ async function starterFor(ctx: Context, root: string): Promise<{ text: string; f
   })
     .filter(([, list]) => list.length > 0)
     .map(([key, list]) => `${key} (${list.join(', ')})`);
-  return { text: starterText(starter), found: found.join(', ') };
+  const all = [...starter.setup, ...starter.checks, ...starter.services];
+  const missing = [...new Set(all.flatMap((one) => one.missing))];
+  const said = [
+    found.length > 0
+      ? `: ${found.join(', ')}.`
+      : missing.length > 0
+        ? '.'
+        : '; nothing was found that sandboxes of this project need.',
+    ...(missing.length > 0 ? [`Commented out, because this machine does not have it: ${missing.join(', ')}.`] : []),
+    'Check it, then see the plan: ags plan',
+  ];
+  return { text: starterText(starter), said: said.join(' ') };
 }

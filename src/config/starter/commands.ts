@@ -1,10 +1,55 @@
 // config/starter/commands.ts: suggests set-up commands and checks from the files of a project. Pure.
-// Invariant: a suggestion is one of the texts below. Nothing that a project's file says becomes a part of it.
+// Invariant: a suggestion is one of the texts below, or one in a directory with a plain name. Nothing that a project's file says becomes
+// a part of it.
 
 /** The names at the root of a project, and the text of those that were read; '' for others. */
 export interface RootFiles {
   readonly names: ReadonlySet<string>;
   text(name: string): string;
+  /** The directories of a project with several parts, by their names. */
+  readonly parts?: readonly { readonly name: string; readonly files: RootFiles }[];
+}
+
+/** Files that belong together: of a part, those are left out that the root has as well. */
+const FAMILIES = [
+  'package.json package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb pnpm-workspace.yaml',
+  'pyproject.toml uv.lock poetry.lock pdm.lock Pipfile.lock requirements.txt requirements-dev.txt pytest.ini tox.ini',
+  'Cargo.toml Cargo.lock',
+  'go.mod go.work',
+  'Gemfile Gemfile.lock Rakefile',
+  'composer.json phpunit.xml phpunit.xml.dist',
+  'pom.xml build.gradle build.gradle.kts settings.gradle settings.gradle.kts',
+].map((family) => family.split(' '));
+const MOST_PARTS = 6;
+
+/** The commands for the root, and for its parts in their own directories. */
+export function suggestCommands(files: RootFiles): { setup: string[]; checks: string[] } {
+  const managed = FAMILIES.filter((family) => family.some((name) => files.names.has(name))).flat();
+  const parts = (files.parts ?? [])
+    .filter(({ name }) => PART.test(name))
+    .flatMap(({ name, files: own }) => {
+      const names = new Set([...own.names].filter((one) => !managed.includes(one) && one !== 'Makefile'));
+      const { setup, checks } = commandsOf({ names, text: (one) => (names.has(one) ? own.text(one) : '') });
+      const there = (command: string): string => `(cd ${name} && ${command})`;
+      return setup.length + checks.length === 0 ? [] : [{ setup: setup.map(there), checks: checks.map(there) }];
+    })
+    .slice(0, MOST_PARTS);
+  return {
+    setup: [files, ...parts].flatMap((part) => ('names' in part ? commandsOf(part).setup : part.setup)),
+    checks: [files, ...parts].flatMap((part) => ('names' in part ? commandsOf(part).checks : part.checks)),
+  };
+}
+
+/** A name that is one plain word for a shell. */
+const PART = /^[A-Za-z0-9_][\w.-]{0,63}$/;
+
+function commandsOf(files: RootFiles): { setup: string[]; checks: string[] } {
+  const setup = suggestSetup(files);
+  const own = setup.some((command) => command.startsWith('.venv/bin/pip'));
+  return {
+    setup,
+    checks: suggestChecks(files).map((check) => (own && check === 'pytest' ? '.venv/bin/python -m pytest' : check)),
+  };
 }
 
 /** The files whose text counts. */
@@ -49,7 +94,13 @@ const MANAGERS = [
 ] as const;
 
 function scriptChecks({ names, text }: RootFiles): string[] {
+  const manifest = objectIn(text('package.json'));
   const scripts = scriptsIn(text('package.json'));
+  if (!Object.hasOwn(scripts, 'test')) {
+    if (names.has('pnpm-workspace.yaml')) return ['pnpm -r test'];
+    if (names.has('package-lock.json') && Object.hasOwn(manifest, 'workspaces'))
+      return ['npm test --workspaces --if-present'];
+  }
   const manager = MANAGERS.find(([lock]) => names.has(lock))?.[1] ?? 'npm run';
   return SCRIPTS.filter((name) => Object.hasOwn(scripts, name)).map((name) =>
     name === 'test' && manager === 'npm run' ? 'npm test' : `${manager} ${name}`,

@@ -1,16 +1,19 @@
 // config/starter/starter.ts: the short ags.yaml that `ags init` writes for a project. Pure.
 // Invariant: the file loads as it is and asks for nothing that needs approval. What cannot run on this machine is commented out.
 import { stringify } from 'yaml';
-import { suggestChecks, suggestSetup, type RootFiles } from './commands.ts';
+import { suggestCommands, type RootFiles } from './commands.ts';
 import { COMPOSE_FILES, servicesIn, type FoundService } from './services.ts';
 
 export interface Starter {
   readonly setup: readonly Suggested<string>[];
   readonly checks: readonly Suggested<string>[];
-  readonly services: readonly Suggested<FoundService>[];
+  readonly services: readonly Suggested<StartedService>[];
   /** Further keys, commented out, each with its reason. */
   readonly hints: readonly { readonly line: string; readonly why: string }[];
 }
+
+/** `instead`: the version that the compose file asks for, if this machine has only another. */
+type StartedService = FoundService & { readonly instead: string | null };
 
 interface Suggested<T> {
   readonly value: T;
@@ -26,11 +29,7 @@ export interface Machine {
 
 export function planStarter(files: RootFiles, machine: Machine): Starter {
   const compose = COMPOSE_FILES.find((name) => files.names.has(name));
-  const setup = suggestSetup(files);
-  const own = setup.some((command) => command.startsWith('.venv/bin/pip'));
-  const checks = suggestChecks(files).map((check) =>
-    own && check === 'pytest' ? '.venv/bin/python -m pytest' : check,
-  );
+  const { setup, checks } = suggestCommands(files);
   const tried = (value: string): Suggested<string> => ({ value, missing: machine.programs(programOf(value)) });
   return {
     setup: setup.map(tried),
@@ -38,7 +37,11 @@ export function planStarter(files: RootFiles, machine: Machine): Starter {
     services: servicesIn(compose === undefined ? '' : files.text(compose)).map((found) => {
       // Another version on this machine is better than none.
       const version = machine.preset(found.preset, found.version).length === 0 ? found.version : null;
-      return { value: { ...found, version }, missing: machine.preset(found.preset, version) };
+      const missing = machine.preset(found.preset, version);
+      return {
+        value: { ...found, version, instead: missing.length === 0 && version !== found.version ? found.version : null },
+        missing,
+      };
     }),
     hints: [
       ...(compose === undefined
@@ -53,7 +56,10 @@ export function planStarter(files: RootFiles, machine: Machine): Starter {
 
 /** The program of a command that is not in the project. */
 function programOf(command: string): string[] {
-  const [program = ''] = command.split(' ').filter((word) => !/^[A-Z_]+=/.test(word));
+  const [program = ''] = command
+    .replace(/^\(cd \S+ && /, '')
+    .split(' ')
+    .filter((word) => !/^[A-Z_]+=/.test(word));
   return program.includes('/') ? [] : [program];
 }
 
@@ -62,11 +68,12 @@ export function starterText({ setup, checks, services, hints }: Starter): string
     '# What sandboxes of this project may see and use. All keys: ags init --full --print. Values in force: ags config',
     ...block('setup', setup, 'Runs once; every task starts with the result.', 'setup: [make deps]', listItem),
     ...block('checks', checks, 'For ags check; merge.check: true requires them.', 'checks: [make test]', listItem),
-    ...block('services', services, 'Beside each task, with data of its own.', 'services: { db: postgres }', (service) =>
-      lineOf({
-        [service.name]:
-          service.version === null ? service.preset : { preset: service.preset, version: service.version },
-      }),
+    ...block(
+      'services',
+      services,
+      'Beside each task, with data of its own.',
+      'services: { db: postgres }',
+      serviceLine,
     ),
     ...hints.map(({ line, why }) => `# ${line}   # ${why}`),
     '',
@@ -98,6 +105,11 @@ const listItem = (command: string): string => `- ${scalar(command)}`;
 
 function scalar(text: string): string {
   return stringify(text, { lineWidth: 0 }).trimEnd();
+}
+
+function serviceLine({ name, preset, version, instead }: StartedService): string {
+  const line = lineOf({ [name]: version === null ? preset : { preset, version } });
+  return instead === null ? line : `${line}   # the version that is here; ${instead} is not`;
 }
 
 /** One pair on one line. */

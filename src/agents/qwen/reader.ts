@@ -13,7 +13,14 @@ export function createQwenReader(emit: (event: AgentEvent) => void): LineReader 
     object(json) {
       switch (textOf(json, 'type') ?? '') {
         case 'system': {
-          if (textOf(json, 'subtype') !== 'init') return false;
+          const subtype = textOf(json, 'subtype');
+          if (subtype === 'retry' || subtype === 'model_fallback') {
+            const seconds = Math.ceil((numberOf(json['data'], 'delayMs') ?? 0) / 1000);
+            const when = seconds === 0 ? '' : ` in ${seconds} s`;
+            emit({ type: 'agent.waited', why: `The model gave no whole answer. Retrying${when}.` });
+            return true;
+          }
+          if (subtype !== 'init') return false;
           const model = textOf(json, 'model');
           emit({ type: 'agent.started', session: textOf(json, 'session_id'), ...(model === null ? {} : { model }) });
           return true;

@@ -12,7 +12,7 @@ import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
 import { count, formatSize } from '../lib/units.ts';
 import type { RunBudget, UsedUp } from './model/budget.ts';
-import { clockOf, waitUntil } from './model/waits.ts';
+import { clockOf, failsFor, waitUntil } from './model/waits.ts';
 import type { ControlServer } from './control-server.ts';
 import type { RunRecord } from './run-record.ts';
 import type { Goal } from '../protocol/task.ts';
@@ -57,10 +57,14 @@ export function admittedAgain(runner: WaitingRun, goal: Goal): Promise<boolean> 
 }
 
 /** Gives its place in the queue to others until its model can be asked again. False: it was stopped meanwhile. */
-export async function outlastModel(runner: WaitingRun, goal: Goal, untilMs: number): Promise<boolean> {
+export async function outlastModel(
+  runner: WaitingRun,
+  goal: Goal,
+  { untilMs, status }: { untilMs: number; status: number | null },
+): Promise<boolean> {
   const { context, events, run, control } = runner;
   const nowMs = (): number => context.now().getTime();
-  const why = `the model refuses for now; it goes on by itself at ${clockOf(untilMs, nowMs())}`;
+  const why = `the model ${failsFor(status) ? 'fails' : 'refuses'} for now; it goes on by itself at ${clockOf(untilMs, nowMs())}`;
   run.set({ waitsUntilMs: untilMs, reason: `Waiting: ${why}` });
   run.move('queued');
   events.append({ type: 'run.waiting', why });

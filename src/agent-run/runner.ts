@@ -253,7 +253,9 @@ async function runTurns(
         if (untilMs === null || stored.task.goal === undefined || control.stopped.aborted) return outcome;
         const { goal: again } = stored.task;
         const goesOn = await allowance.outside(() =>
-          overBudget ? admittedAgain(runner, again) : outlastModel(runner, again, untilMs),
+          overBudget
+            ? admittedAgain(runner, again)
+            : outlastModel(runner, again, { untilMs, status: failure?.status ?? null }),
         );
         if (!goesOn) return stoppedOutcome(control, null) ?? outcome;
         const told = takeMessage(stored.paths);

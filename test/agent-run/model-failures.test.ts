@@ -46,6 +46,10 @@ test('a wait ends when the model said, or grows up to an hour, and not for ever'
   const grown = Array.from({ length: 26 }, () => waits.next(529, null));
   expect(grown.slice(0, 3)).toEqual([61_000, 121_000, 241_000]);
   expect(grown.slice(22)).toEqual([3_601_000, 3_601_000, null, null]);
+  waits.renew();
+  // A model that fails is asked for an hour.
+  expect(Array.from({ length: 7 }, () => waits.next(500, null)).slice(4)).toEqual([961_000, 1_921_000, null]);
+  expect(waits.next(null, null)).toBe(null);
   const noon = new Date(2026, 2, 4, 12, 5).getTime();
   expect([clockOf(noon, noon), clockOf(noon, noon - 86_400_000)]).toEqual(['12:05', '2026-03-04 12:05']);
 });
@@ -77,6 +81,17 @@ test('a task whose agent gave up at a rate limit goes on by itself, and its log 
   );
   expect(seen).not.toContain('agent.printed ');
   expect(machine.run('later')).not.toHaveProperty('waitsUntilMs');
+});
+
+test('a task whose agent gave up because its model failed goes on by itself too', async () => {
+  const broken = { fail: { status: 500, message: 'oops', retryAfter: 1 } };
+  await using place = await createMeteredMachine(USUAL[0] ?? 'user', { scenario: [broken, { say: 'Go on.' }] });
+  const { machine } = place;
+  expect((await place.ags('start', 'soon', 'ask', '-a', 'sh ask.sh 1 once')).code).toBe(0);
+  expect(machine.run('soon').state).toBe('no-changes');
+  expect(machine.events('soon').find(({ type }) => type === 'run.waiting')).toMatchObject({
+    why: expect.stringMatching(/^the model fails for now; it goes on by itself at \d\d:\d\d$/) as string,
+  });
 });
 
 test('a task that waits for its model can be stopped, and survives the death of its runner', async () => {

@@ -1,9 +1,14 @@
-// agent-run/model/waits.ts: how long a task waits whose agent has given up because its model refuses for now: a rate limit, the window
-// of a subscription, an overload.
+// agent-run/model/waits.ts: how long a task waits whose agent has given up because its model refuses for now (a rate limit, the window
+// of a subscription, an overload), or fails.
 import { pause } from '../../lib/process/pause.ts';
 
-/** The statuses after which asking later helps. */
-const FOR_NOW: readonly (number | null)[] = [429, 503, 529];
+/** It says that asking later helps. */
+const REFUSES: readonly (number | null)[] = [429, 503, 529];
+
+/** Asking later may help. */
+export function failsFor(status: number | null): boolean {
+  return status !== null && status >= 500 && !REFUSES.includes(status);
+}
 
 export interface ModelWaits {
   /** When to go on; null: not at all. `againAtMs`: when the model can be asked again, if it said so. */
@@ -16,6 +21,8 @@ const FIRST_MS = 60_000;
 const LONGEST_MS = 3_600_000;
 /** In a row, if the model does not say when. */
 const MOST = 24;
+/** An hour and three minutes. A request that makes its model fail each time does so later too. */
+const MOST_FAILED = 6;
 /** A day has at most a few windows. */
 const MOST_TOLD = 100;
 
@@ -23,7 +30,9 @@ export function createModelWaits(nowMs: () => number, random: () => number = Mat
   let times = 0;
   return {
     next(status, againAtMs) {
-      if (!FOR_NOW.includes(status) || (times += 1) > (againAtMs === null ? MOST : MOST_TOLD)) return null;
+      const fails = failsFor(status);
+      if (!fails && !REFUSES.includes(status)) return null;
+      if ((times += 1) > (fails ? MOST_FAILED : againAtMs === null ? MOST : MOST_TOLD)) return null;
       const waitMs =
         againAtMs === null ? Math.min(LONGEST_MS, FIRST_MS * 2 ** (times - 1)) : Math.max(0, againAtMs - nowMs());
       // Many tasks may wait for the same moment.

@@ -2,8 +2,8 @@
 // clock. At its prompt the screen stays as it is, whatever brought it there: an answer, a question, a menu or an interruption.
 // Invariant: bounded, whatever the program prints: one timer, and at most one change for each line that is entered or time that passes.
 
-/** Agents draw at least once a second; a busy machine may take longer. */
-export const QUIET_MS = 3000;
+/** Agents draw at least once a second; a busy machine takes longer. */
+export const QUIET_MS = 5000;
 /** A program that has not been seen at work may still be loading, behind a first picture. */
 const LOADING_MS = 20_000;
 /** So long it must draw to have been seen at work. */
@@ -23,20 +23,29 @@ export interface PromptWatch {
   close(): void;
 }
 
-export function createPromptWatch(onChange: (waiting: boolean) => void): PromptWatch {
+/** `asks`: the agent's requests to its model, if they are seen. One that is under way is work, however still the screen is. */
+export function createPromptWatch(
+  onChange: (waiting: boolean) => void,
+  asks: () => { readonly open: number; readonly any: boolean } | null = () => null,
+): PromptWatch {
   let waiting = false;
   let seen = false;
   let closed = false;
   let [touchedAt, drewAt, drawsSince] = [-Infinity, -Infinity, 0];
   let timer: NodeJS.Timeout | null = null;
+  let timerMs = 0;
   const quiet = (): void => {
     timer = null;
+    if ((asks()?.open ?? 0) > 0) return watch();
     waiting = true;
     onChange(true);
   };
   const watch = (): void => {
-    if (timer === null) timer = setTimeout(quiet, seen ? QUIET_MS : LOADING_MS);
-    else timer.refresh();
+    // Before its first request an agent may load for a while, with a picture that moves and stops.
+    const ms = seen && asks()?.any !== false ? QUIET_MS : LOADING_MS;
+    if (timer !== null && ms === timerMs) return void timer.refresh();
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(quiet, (timerMs = ms));
   };
   const see = (): void => {
     if (timer !== null) clearTimeout(timer);

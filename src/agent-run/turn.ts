@@ -74,7 +74,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
           }
         };
         const watched = planned.agent.drawsAtWork === true ? onPrompt : null;
-        terminal = interactive ? openTerminal(sandbox, command, watched) : null;
+        terminal = interactive ? openTerminal(sandbox, command, watched, () => input.account.asks) : null;
         input.onUp({ sandbox, network, driver: interactive ? null : stream.driver, terminal });
         if (!interactive) stream.driver.start(input.prompt);
       },
@@ -125,9 +125,8 @@ function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
 
 /** What the gateway has counted or told needs no word of the agent: its usage, its retries, its traces of a failed request. */
 function isKnown(event: AgentEvent, { metered, failures }: RunAccount): boolean {
-  if (event.type === 'agent.used') return metered;
-  const tells = event.type === 'agent.waited' || (event.type === 'agent.printed' && event.stream === 'stderr');
-  return tells && failures.now !== null;
+  if (event.type === 'agent.used' || event.type === 'agent.waited') return metered;
+  return event.type === 'agent.printed' && event.stream === 'stderr' && failures.now !== null;
 }
 
 /** Sends the agent's output to its log unchanged, to its driver line by line, and to the task's events. */
@@ -197,9 +196,10 @@ function openTerminal(
   sandbox: Sandbox,
   argv: readonly string[],
   onPrompt: ((waiting: boolean) => void) | null,
+  asks: () => RunAccount['asks'],
 ): NonNullable<LiveTurn['terminal']> {
   const hub = createHub();
-  const watch = onPrompt === null ? null : createPromptWatch(onPrompt);
+  const watch = onPrompt === null ? null : createPromptWatch(onPrompt, asks);
   const program = startInside(sandbox, ['env', 'TERM=xterm-256color', ...argv], {
     window: { columns: 120, rows: 32 },
     onData(data) {

@@ -20,6 +20,8 @@ export interface ModelUsage {
 export interface ModelAccount {
   /** Why no further request may be sent; null: it may. `generates`: the model is asked for an answer, and nothing beside it. */
   refusal(generates: boolean): string | null;
+  /** The model is asked for an answer; false: that is over, with or without one. */
+  asking(open: boolean): void;
   /** False: the limit of turns is reached. A turn is a request with tools; it is given back unless the model answers it. */
   takeTurn(): boolean;
   giveTurnBack(): void;

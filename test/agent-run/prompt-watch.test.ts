@@ -76,6 +76,27 @@ test('a program that is never seen at work is at its prompt after a while, or so
   second.close();
 });
 
+test('an agent whose requests are seen is not at its prompt before the first, or while one is under way', () => {
+  let asks = { open: 0, any: false };
+  const seen: boolean[] = [];
+  watch.close();
+  watch = createPromptWatch(
+    (waiting) => seen.push(waiting),
+    () => asks,
+  );
+  // It loads: a picture moves, and then stops.
+  work(1500);
+  vi.advanceTimersByTime(19_000);
+  asks = { open: 1, any: true };
+  work(1500);
+  vi.advanceTimersByTime(600_000);
+  expect(seen).toEqual([]);
+  asks = { open: 0, any: true };
+  work(1500);
+  vi.advanceTimersByTime(QUIET_MS);
+  expect(seen).toEqual([true]);
+});
+
 test('the end of the program ends the watch', () => {
   work(1500);
   watch.close();

@@ -11,6 +11,7 @@ import { ok, replies, stage, type Stage } from './intercept-fixture.ts';
 interface Noted extends ModelAccount {
   readonly used: ModelUsage[];
   readonly failures: (readonly [status: number | null, seconds: number | null])[];
+  readonly asked: boolean[];
   turns: number;
 }
 
@@ -18,9 +19,11 @@ function noting(limits: { turns?: number; refuse?: () => string | null; strict?:
   const account: Noted = {
     used: [],
     failures: [],
+    asked: [],
     turns: 0,
     strict: limits.strict ?? false,
     refusal: () => limits.refuse?.() ?? null,
+    asking: (open) => void account.asked.push(open),
     takeTurn() {
       if (account.turns >= (limits.turns ?? Infinity)) return false;
       account.turns += 1;
@@ -224,6 +227,8 @@ test('the meter notes a limited number of answers and reads the beginning of a f
   failWith('"resets_in_seconds":691200');
   failWith('"resets_in_seconds":691201');
   expect(account.failures.map(([, seconds]) => seconds)).toEqual([60, null, 691_200, null]);
+  // Each of the four was under way, and is not any more.
+  expect(account.asked).toEqual([true, false, true, false, true, false, true, false]);
 });
 
 describe('turns', () => {

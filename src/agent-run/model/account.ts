@@ -23,6 +23,8 @@ export interface RunAccount extends ModelAccount {
   readonly metered: boolean;
   /** Of the model, since its last answer. */
   readonly failures: ModelFailures;
+  /** What the gateway sees of the agent's requests; null: it does not see them. */
+  readonly asks: { readonly open: number; readonly any: boolean } | null;
   /** A sentence, if a budget could not be held because nothing was counted. */
   unheld(): string | null;
 }
@@ -55,6 +57,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
   /** Before the agent was started. */
   let before: Used = NOTHING;
   let turns = 0;
+  let asks = { open: 0, any: false };
   let ended: string | null = null;
 
   function stop(text: string): string {
@@ -91,6 +94,12 @@ export function createRunAccount(input: AccountInput): RunAccount {
     },
     get metered() {
       return metered;
+    },
+    get asks() {
+      return metered ? asks : null;
+    },
+    asking(open) {
+      asks = { open: asks.open + (open ? 1 : -1), any: true };
     },
     unheld() {
       if (!(needsCost() || maxTokens !== null) || (run.now.used !== undefined && !noCost())) return null;

@@ -118,6 +118,7 @@ function openRequest(
   // Taken before the tools are seen: two requests at the same time must not both be the last.
   let taken = generates && account.takeTurn();
   const held = generates && !taken;
+  if (generates) account.asking(true);
   let whole = false;
   let usage: AnswerUsage | null = null;
   let failure: { readonly status: number; readonly headers: readonly Field[]; text: string } | null = null;
@@ -157,6 +158,7 @@ function openRequest(
     close(passed) {
       if (closed) return;
       closed = true;
+      if (generates) account.asking(false);
       if (failure !== null)
         return account.failed(failure.status, retryAfterOf(failure.headers, failure.text, Date.now()));
       if (!answered) {

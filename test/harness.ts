@@ -111,6 +111,7 @@ export function createMachine(
   const env = {
     ...(caller === 'root' ? {} : options.user?.env),
     HOME: home,
+    // To find a program of a test, extend this: directories of root's own PATH may be closed to the caller.
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
     TERM: 'xterm',
     // The machine is busy with other tests.

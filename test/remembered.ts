@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureBuild } from '../scripts/setup.mjs';
 
 const DIST = fileURLToPath(new URL('../dist/', import.meta.url));
 /** The file that asks whether a sandbox works: in the command, and in tests that run its modules. */
@@ -22,8 +23,12 @@ export type Asker = keyof typeof ASKS;
 
 const known = new Map<string, number>();
 
-/** Creates the cache for one run of vitest and removes it afterwards: see `globalSetup` in vitest.config.ts. */
-export default function setUp(): () => void {
+/**
+ * Creates the cache for one run of vitest and removes it afterwards: see `globalSetup` in vitest.config.ts. Most tests run dist/, so a
+ * vitest that was started by hand builds it first.
+ */
+export default async function setUp(): Promise<() => void> {
+  await ensureBuild(false);
   const shared = mkdtempSync(join(tmpdir(), 'ags-remembered-'));
   process.env['AGS_TEST_REMEMBERED'] = shared;
   return () => rmSync(shared, { recursive: true, force: true });

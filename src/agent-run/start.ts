@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { PRICES_AS_OF, priceOf, type ModelPrices } from '../agents/prices.ts';
+import { commandWords } from '../lib/command-words.ts';
 import { visible } from '../lib/sanitize.ts';
 import { AgsError } from '../protocol/errors.ts';
 import type { Goal, RunFile } from '../protocol/task.ts';
@@ -217,7 +218,7 @@ function readAgent(text: string): Pick<Goal, 'agent' | 'command'> {
     agentOf({ agent: text });
     return { agent: text };
   }
-  const words = [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? '');
+  const words = commandWords(text);
   if (words.length === 0) throw new AgsError('usage.invalid', "The agent's command is empty.");
   return { agent: 'command', command: words };
 }

@@ -71,7 +71,7 @@ export const HOST_RULES: readonly LaneRule[] = [
     reason: 'Holds tasks that a task runner or build tool runs.',
     match:
       paths(`justfile .justfile *.just Taskfile.* Taskfile.dist.* .Taskfile.* Rakefile Rakefile.rb *.rake rakelib/** Thorfile *.thor
-      Guardfile Earthfile Tiltfile magefile.go magefiles/** fabfile.py fabfile/** dodo.py Snakefile SConstruct SConscript wscript
+      Guardfile Earthfile Tiltfile tilt_config.json magefile.go magefiles/** fabfile.py fabfile/** dodo.py Snakefile SConstruct SConscript wscript
       waf Jakefile* Cakefile build.xml *.ant turbo.json nx.json project.json moon.yml .moon/** bacon.toml xtask/** runfile .run/**
       *.taskfile tusk.yml maskfile.md *.ninja meson.build meson_options.txt meson.options premake*.lua xmake.lua`),
   },

@@ -1,6 +1,6 @@
 // store/credentials.ts: the user's credentials for agents, one per agent, shared by all tasks.
 // <stateDir>/credentials (0700) holds <agent>.json, which describes it, and <agent>.value with only the key, or
-// <agent>.tokens with the tokens of a log-in (0600 each).
+// <agent>.tokens with the tokens of a log-in (0600 each). For a model endpoint of the user's own, <agent> is <agent>-own.
 // Invariant: each file is replaced whole, and is on the disk before success is reported. A file that <agent>.json does not name is ignored.
 import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -11,8 +11,8 @@ import { onTerminal } from './on-terminal.ts';
 /** An editor that puts a text before what the file has, as a person does. */
 function editor(machine: AgentMachine, text: string, status = 0): Record<string, string> {
   const old = '"$(cat "$2")"';
-  machine.write('../edit.sh', `printf '%s\\n%s\\n' '${text}' ${old} > "$2.new"; mv "$2.new" "$2"; exit ${status}\n`);
-  return { EDITOR: 'false', VISUAL: `sh ${join(machine.home, 'code/edit.sh')} argument` };
+  machine.write('../my edit.sh', `printf '%s\\n%s\\n' '${text}' ${old} > "$2.new"; mv "$2.new" "$2"; exit ${status}\n`);
+  return { EDITOR: 'false', VISUAL: `sh "${join(machine.home, 'code/my edit.sh')}" argument` };
 }
 const drafts = (machine: AgentMachine): string[] => {
   const dir = join(machine.stateDir, 'drafts');

@@ -18,7 +18,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'git-config': paths('.gitconfig dotfiles/work.gitconfig'),
   repository: paths('fixtures/repo.git/config fixtures/bare/HEAD .hg/hgrc'),
   make: paths('Makefile GNUmakefile rules/common.mk Makefile.am'),
-  'task-runner': paths('justfile Taskfile.yml Rakefile lib/tasks/db.rake turbo.json meson.build'),
+  'task-runner': paths('justfile Taskfile.yml Rakefile lib/tasks/db.rake tilt_config.json turbo.json meson.build'),
   'build-tool': paths(
     `BUILD.bazel defs.bzl configure.ac build.sbt mix.exs Gemfile App.csproj Directory.Build.props Package.swift`,
   ),

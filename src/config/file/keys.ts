@@ -132,8 +132,16 @@ function isListOrKeys({ anyOf }: Schema): boolean {
 
 function trustOf({ needsTrust }: Schema): KeyDoc['trust'] | undefined {
   if (needsTrust === undefined) return undefined;
-  return needsTrust === true ? 'always' : needsTrust === 'on this machine' ? 'outside' : 'above';
+  const trust = TRUST[String(needsTrust)];
+  if (trust === undefined) throw new Error(`keys.ts does not know needsTrust: ${needsTrust}`);
+  return trust;
 }
+
+const TRUST: Readonly<Record<string, KeyDoc['trust']>> = {
+  true: 'always',
+  'on this machine': 'outside',
+  'above your own': 'above',
+};
 
 function kindOf(schema: Schema): KeyDoc['kind'] {
   if (isListOrKeys(schema)) return 'section';

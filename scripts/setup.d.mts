@@ -1,0 +1,2 @@
+/** Builds dist/ if the source has changed since. */
+export function ensureBuild(quiet: boolean): Promise<void>;

@@ -23,7 +23,7 @@ export const SHELLS = {
 /** Read from the usage line of the command. */
 export function restOf(verb: Verb): Rest {
   if (verb.passthrough === true) return { kind: 'command' };
-  const choice = / \{([^}]+)\}/.exec(verb.usage)?.[1];
+  const choice = /^\w+ \{([^}]+)\}/.exec(verb.usage)?.[1];
   if (choice !== undefined) return { kind: 'words', words: choice.split('|') };
   return { kind: /[[<]task\b/.test(verb.usage) ? 'tasks' : 'nothing' };
 }
@@ -34,7 +34,7 @@ const tasks = (given: string): string => `ags __complete tasks ${given} 2>/dev/n
 const BRANCHES = 'ags __complete branches 2>/dev/null';
 
 type Value =
-  | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' | 'branch' }
+  | { readonly kind: 'none' | 'any' | 'file' | 'directory' | 'variable' | 'branch' | 'task' }
   | { readonly kind: 'words'; readonly words: readonly string[] };
 
 function valueOf({ type, value = '' }: Option): Value {
@@ -42,6 +42,7 @@ function valueOf({ type, value = '' }: Option): Value {
   if (value.includes('|')) return { kind: 'words', words: value.split('|') };
   if (value.startsWith('NAME')) return { kind: 'variable' };
   if (value === 'branch' || value === 'commit') return { kind: 'branch' };
+  if (value === 'task') return { kind: 'task' };
   return { kind: value === 'path' || value === 'file' ? 'file' : value === 'directory' ? 'directory' : 'any' };
 }
 
@@ -130,6 +131,8 @@ function bashValue(value: Value): string | null {
       return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$cur"))';
     case 'branch':
       return `COMPREPLY=($(compgen -W "$(${BRANCHES})" -- "$cur"))`;
+    case 'task':
+      return `COMPREPLY=($(compgen -W "$(${tasks('')})" -- "$cur"))`;
     case 'variable':
       return 'COMPREPLY=($(compgen -e -- "$cur"))';
     case 'any':
@@ -200,6 +203,8 @@ function zshValue(value: Value): string {
       return '_files -/';
     case 'branch':
       return '_ags_branches';
+    case 'task':
+      return '_ags_tasks';
     case 'variable':
       return '_parameters -g "*export*"';
     case 'any':
@@ -215,11 +220,14 @@ function zshRest(rest: Rest): string[] {
     case 'tasks':
       return ['*:task:_ags_tasks'];
     case 'words':
-      return [`1:word:(${rest.words.join(' ')})`];
+      return [`1:word:(${rest.words.join(' ')})`, ANY_MORE];
     case 'nothing':
-      return [];
+      return [ANY_MORE];
   }
 }
+
+/** Otherwise zsh completes nothing after an argument that is not described, such as a goal. */
+const ANY_MORE = '*: : ';
 
 function fishScript(verbs: readonly Completable[]): string {
   const lines = verbs.flatMap((verb) => {
@@ -251,6 +259,8 @@ function fishValue(value: Value): string {
       return ` -x -a ${quote('(__fish_complete_directories)')}`;
     case 'branch':
       return ` -x -a ${quote(`(${BRANCHES})`)}`;
+    case 'task':
+      return ` -x -a ${quote(`(${tasks('')})`)}`;
     case 'variable':
       return ` -x -a ${quote('(set -xn)')}`;
     case 'any':

@@ -274,6 +274,9 @@ describe('completion', () => {
     ['ags config pa', ['path']],
     ['ags help exi', ['exit-codes']],
     ['ags list x', []],
+    ['ags open npm-t', ['npm-test-4kd2']],
+    ['ags exec --in npm-c', ['npm-ci-b2x9']],
+    ['ags start goal --agent q', ['qwen']],
   ])('bash: "%s" is completed to %j', async (line, words) => {
     expect(await offered(line)).toEqual(words);
   });
@@ -290,6 +293,12 @@ describe('completion', () => {
       expect(text).toContain(`#   ags completion ${shell} > ~/`);
     },
   );
+
+  test('the script for zsh describes further arguments of each command, so that options after them are completed', async () => {
+    const commands = (await script('zsh')).split('\n').filter((line) => line.includes(') _arguments -s -S'));
+    expect(commands.length).toBeGreaterThan(Object.keys(VERBS).length);
+    expect(commands.filter((line) => !line.includes("'*"))).toEqual([]);
+  });
 
   test('task names are the tasks of the directory, and nothing else in it', async () => {
     const stateDir = mkdtempSync(join(tmpdir(), 'ags-state-'));

@@ -1,6 +1,6 @@
 // agent-run/run-record.ts: the state of a run. Its runner changes it here; each change is written to run.json, and each move is an event.
 import { advance, type RunState } from '../protocol/run-state.ts';
-import { flat, oneStop } from '../protocol/errors.ts';
+import { flat } from '../protocol/errors.ts';
 import { phaseOf, sumsAt, timeOf } from '../protocol/run-time.ts';
 import type { RunFile } from '../protocol/task.ts';
 import type { EventLog } from '../store/events.ts';
@@ -37,7 +37,7 @@ export function createRunRecord({ paths, run }: StoredTask, events: EventLog): R
       events.append({ type: 'run.moved', state: to });
     },
     end(to, { reason: given, exitCode, limit }) {
-      const reason = given === undefined ? undefined : oneStop(flat(given));
+      const reason = given === undefined ? undefined : flat(given);
       const { reason: _old, needs: _needs, waitsUntilMs: _until, ...rest } = now;
       write(
         {

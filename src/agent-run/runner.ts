@@ -3,7 +3,7 @@
 // "running" with a dead runner: every reader shows that as interrupted, and recover.ts brings the work out on demand.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { AgsError, inOneLine } from '../protocol/errors.ts';
+import { AgsError, flat, inOneLine } from '../protocol/errors.ts';
 import type { Goal } from '../protocol/task.ts';
 import { removeTree } from '../lib/files.ts';
 import { ownIdentity } from '../lib/process/liveness.ts';
@@ -91,7 +91,7 @@ async function runTask(waiting: Runner): Promise<void> {
   const planned = { ...agentPlan, plan: { ...plan, ...home.plan, notices: [...plan.notices, ...home.notices] } };
   const version = versionNotice(context, planned.agent, planned.program);
   for (const text of [...planned.plan.notices, ...(version === null ? [] : [version])])
-    events.append({ type: 'run.noticed', text });
+    events.append({ type: 'run.noticed', text: flat(text) });
   // A continued run keeps its layers.
   const earlier = run.now.layers === undefined ? null : { layers: run.now.layers, hidden: run.now.hidden };
   const prepared =
@@ -151,7 +151,7 @@ async function withServices(
   goal: Goal,
   use: (beside: Beside) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const notice = (text: string): void => void events.append({ type: 'run.noticed', text });
+  const notice = (text: string): void => void events.append({ type: 'run.noticed', text: flat(text) });
   await using docker = nestedDockerFor({
     context,
     id: stored.task.id,
@@ -317,7 +317,7 @@ function sandboxInput({
     stored,
     events,
     onNetworkAsks: (hosts) => attention.network(hosts),
-    notice: (text) => void events.append({ type: 'run.noticed', text }),
+    notice: (text) => void events.append({ type: 'run.noticed', text: flat(text) }),
   };
 }
 

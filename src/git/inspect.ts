@@ -167,9 +167,12 @@ export function parseConfig(listing: Buffer): Map<string, string> {
 }
 
 function unusable(cwd: string, stderr: string): AgsError {
+  const lines = stderr.trim().split('\n');
+  // Advice may follow the error.
+  const fatal = lines.find((line) => line.startsWith('fatal: ')) ?? lines.at(-1) ?? '';
   return new AgsError(
     'project.unsuitable',
-    `git cannot read the repository at ${cwd}: ${stderr.trim().split('\n').at(-1) ?? ''}`,
+    `git cannot read the repository at ${cwd}: ${fatal.replace('fatal: ', '')}.`,
     {
       hint: /dubious ownership/.test(stderr)
         ? `If you trust it: git config --global --add safe.directory ${join(cwd)}`

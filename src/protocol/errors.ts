@@ -159,9 +159,9 @@ export function inOneLine({ message, hint }: AgsError): string {
   return flat(hint === undefined ? message : `${message} ${hint}`);
 }
 
-/** Line breaks become spaces. A sentence of ags or a hook may have several lines; `visible` would show them as "\n". */
+/** Line breaks become spaces, and two full stops one. A sentence of ags or a hook may have several lines; `visible` would show them as "\n". */
 export function flat(text: string): string {
-  return text.trim().replaceAll(/\s*\n\s*/g, ' ');
+  return oneStop(text.trim().replaceAll(/\s*\n\s*/g, ' '));
 }
 
 /** A sentence that was put in as a part brings its own full stop. Paths such as "a/.." and ranges such as "a..b" stay. */

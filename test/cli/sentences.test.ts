@@ -38,6 +38,10 @@ test.each<[TaskEvent, string]>([
     'failed: It failed. Try again.\n',
   ],
   [{ type: 'run.noticed', text: 'One.\nTwo.' }, 'One. Two.\n'],
+  [
+    { type: 'run.noticed', text: 'It failed: the file "x" is missing.. Next.' },
+    'It failed: the file "x" is missing. Next.\n',
+  ],
   [{ type: 'agent.asked', question: 'Red\nor blue?' }, '  asks: Red or blue?\n'],
   [
     { type: 'network.denied', host: 'a\u001b[2J', port: 1, reason: 'no\nrule' },

@@ -586,6 +586,9 @@ describe('repositories that ags refuses', () => {
     execFileSync('chown', ['-R', '42424:42424', at]);
     const refusal: unknown = await inspect(at).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(AgsError);
+    expect((refusal as AgsError).message).toBe(
+      `git cannot read the repository at ${at}: detected dubious ownership in repository at '${at}'.`,
+    );
     expect((refusal as AgsError).hint).toBe(`If you trust it: git config --global --add safe.directory ${at}`);
     const trusting = join(scratch, 'trusting');
     mkdirSync(trusting);

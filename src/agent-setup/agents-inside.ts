@@ -8,6 +8,7 @@ import { AgsError } from '../protocol/errors.ts';
 import type { EffectiveConfig } from '../config/effective.ts';
 import { visible } from '../lib/sanitize.ts';
 import { NOTHING_MORE, type MoreInside } from '../sandbox/spec/plan-sandbox.ts';
+import { checkSecret } from '../run/network/open-gateway.ts';
 import type { RunPlan } from '../run/run-plan.ts';
 import type { HostContext } from '../run/host-context.ts';
 import { endpointOf, withAgent } from './agent-network.ts';
@@ -61,6 +62,8 @@ export function agentsInside(context: HostContext, wish: AgentsWish): AgentsInsi
         const named = chosen.some((one) => one.agent === agent && one.named);
         const found = applied.get(agent);
         const open = isOpen(plan, found);
+        // A key that cannot be read would be found out by the program, after many requests.
+        if (named && open && found !== undefined) await checkSecret(context, plan.config.network, found.secret);
         const program = await visibleProgram(context, agent, plan, open || named);
         if (program === null) continue;
         const note = open || isHandedOver(plan.config, agent) ? null : await whyNot(context, plan, agent);

@@ -88,3 +88,24 @@ test('the plan names the agents that a shell signs in, and --agent none signs in
   const wrong = await inside(place, ['exec', '--agent', 'cluade', '--', 'true']);
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('No agent "cluade"') });
 }, 60_000);
+
+test('a key that cannot be read is an error before the agent starts, and nothing that a rule would allow', async () => {
+  await using place = await createPlace(ONE);
+  install(place, 'claude');
+  const config = join(place.machine.home, '.config/ags/config.yaml');
+  mkdirSync(dirname(config), { recursive: true });
+  const model = 'agents: { claude: { url: "http://localhost:9", key: { env: NOT_SET } } }\n';
+  writeFileSync(config, model, { flag: 'a' });
+  giveTo(join(place.machine.home, '.config'), place.machine.uid);
+  const refused = await inside(place, ['exec', '--', 'claude', 'ask']);
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toMatch(/^ags: The variable NOT_SET is not set\.\n/);
+  expect(await inside(place, ['exec', '--', 'echo', 'hi'])).toMatchObject({ code: 0, stdout: 'hi\n' });
+  // A key that is gone later: no rule of the user would change the answer.
+  const once = join(place.machine.home, 'once');
+  const command = `{ command: [sh, -c, 'mkdir ${once} && echo a-key'] }`;
+  writeFileSync(config, model.replace('{ env: NOT_SET }', command));
+  const gone = await inside(place, ['exec', '--', 'claude', 'ask']);
+  expect(gone.stdout).toContain('ags cannot sign this request in');
+  expect(gone.stderr).not.toContain('ags allow');
+});

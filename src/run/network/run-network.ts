@@ -164,9 +164,10 @@ function publish(sandbox: Sandbox, inside: number, outside: number, notice: (tex
 
 function countRefused(
   refused: Map<string, { host: string; port: number; count: number }>,
-  { verdict, host, port }: Decision,
+  { verdict, host, port, by }: Decision,
 ): void {
-  if (verdict !== 'denied' || host === '' || refused.size > 1000) return;
+  // No rule would allow what an endpoint refuses; its answer says why.
+  if (verdict !== 'denied' || by === 'endpoint' || host === '' || refused.size > 1000) return;
   const key = `${host} ${port}`;
   const entry = refused.get(key);
   if (entry === undefined) refused.set(key, { host, port, count: 1 });

@@ -56,6 +56,11 @@ export function admittedAgain(runner: WaitingRun, goal: Goal): Promise<boolean> 
   return admitted(runner, goal);
 }
 
+/** Resolves when no budget is used up any more, or at the signal. */
+export async function budgetAgain(budget: RunBudget, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await budget.usedUpNow()) !== null) await pause(USED_UP_MS, signal);
+}
+
 /** Gives its place in the queue to others until its model can be asked again. False: it was stopped meanwhile. */
 export async function outlastModel(
   runner: WaitingRun,

@@ -40,7 +40,7 @@ import { createAttention, type Attention } from './watch-agent.ts';
 import { sandboxKey } from '../run/sandbox-key.ts';
 import { describeStrength } from '../run/strength-label.ts';
 import { afterOther } from './after.ts';
-import { admitted, admittedAgain, outlastModel, type WaitingRun } from './queue.ts';
+import { admitted, admittedAgain, budgetAgain, outlastModel, type WaitingRun } from './queue.ts';
 import type { HostContext } from '../run/host-context.ts';
 
 /** The main function of a runner's process. Returns its exit code; the files of the run tell more. */
@@ -205,19 +205,25 @@ async function runTurns(
     stop: (text) => control.stop(true, { text, failed: true }),
     budget: runner.budget,
     wait({ what, until, raise }) {
-      // The person at the terminal goes on.
-      if (!asksAtEnd) return runner.attention.model(`No request is sent until ${until}: ${what}. Raise ${raise}.`);
-      overBudget = true;
-      control.endTurn();
+      if (asksAtEnd) {
+        overBudget = true;
+        return control.endTurn();
+      }
+      // The person at the terminal goes on, when that is possible again.
+      runner.attention.model(`No request is sent until ${until}: ${what}. Raise ${raise}.`);
+      refusing ??= budgetAgain(runner.budget, over.signal).then(
+        () => {
+          refusing = null;
+          runner.attention.model(null);
+        },
+        () => undefined,
+      );
     },
     goal: stored.task.goal ?? {},
     agent: planned.agent,
     metered: planned.signIn !== null,
     prices: planned.plan.config.prices,
-    emit(event) {
-      runner.events.append(event);
-      if (event.type === 'model.answered') runner.attention.model(null);
-    },
+    emit: (event) => void runner.events.append(event),
     failures: createModelFailures({
       emit: (event) => void runner.events.append(event),
       need: (why) => runner.attention.model(why),
@@ -227,6 +233,9 @@ async function runTurns(
   const waits = createModelWaits(nowMs);
   /** This turn was ended because a budget is used up. */
   let overBudget = false;
+  let refusing: Promise<void> | null = null;
+  const over = new AbortController();
+  using _over = { [Symbol.dispose]: () => over.abort() };
   const input: TurnSandboxInput = { ...sandboxInput(runner), planned, prepared, hooks, account, ...beside };
   using allowance = createAllowance(control, planned.plan.config.limits.wallSeconds);
   for (;;) {

@@ -140,3 +140,32 @@ test("a project's budget is for its own tasks, and does not replace the user's",
   expect((await machine.ags(['list'], here)).stderr).toContain('Budget: $0.01 of $5.00 today, all tasks\n');
   await place.ags('stop', 'one');
 });
+
+test('in a terminal requests are refused, the task needs the user, and both end when the budget is raised', async () => {
+  await using place = await createMeteredMachine(CALLER, {
+    scenario: [{ say: 'Go on.' }],
+    config: 'tasks:\n  budget: 0.01/day\n',
+  });
+  const { machine, model } = place;
+  await place.ags(
+    'start',
+    'one',
+    'ask',
+    '-a',
+    'sh -c "while sh ask.sh 1 once || sleep 0.3; do true; done"',
+    '-i',
+    '-d',
+  );
+  expect(await machine.until('one', ['needs-you'])).toMatchObject({
+    needs: 'model',
+    reason: expect.stringMatching(
+      /^No request is sent until 20\d\d-\d\d-\d\d 00:00: the budget of \$0\.01 a day is used up\. Raise tasks\.budget \(.*\)\.$/,
+    ) as string,
+  });
+  expect(model.requests).toHaveLength(2);
+  setBudget(place, '0.03/day');
+  await machine.until('one', ['running']);
+  await machine.until('one', ['needs-you']);
+  expect(model.requests).toHaveLength(6);
+  await place.ags('stop', 'one');
+});

@@ -32,6 +32,12 @@ export function openBudget(context: HostContext, project: string, task: string):
   const spending = openSpending(context.stateDir, () => context.now());
   let budgets: readonly Budget[] = [];
   let readAtMs = 0;
+  const refresh = async (): Promise<void> => {
+    const nowMs = context.now().getTime();
+    if (Math.abs(nowMs - readAtMs) <= FRESH_MS) return;
+    readAtMs = nowMs;
+    budgets = (await readBudgets(context, project)) ?? budgets;
+  };
   const usedUp = (): UsedUp | null => longest(spentOf(spending, budgets, project), context.now());
   return {
     get any() {
@@ -39,14 +45,12 @@ export function openBudget(context: HostContext, project: string, task: string):
     },
     add(costMicros) {
       if (costMicros > 0) spending.add({ project, task, costMicros });
+      // A budget that is set or changed meanwhile holds too.
+      void refresh().catch(() => undefined);
     },
     usedUp,
     async usedUpNow() {
-      const nowMs = context.now().getTime();
-      if (Math.abs(nowMs - readAtMs) > FRESH_MS) {
-        budgets = (await readBudgets(context, project)) ?? budgets;
-        readAtMs = nowMs;
-      }
+      await refresh();
       return usedUp();
     },
     [Symbol.dispose]: () => spending[Symbol.dispose](),

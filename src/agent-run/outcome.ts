@@ -26,6 +26,7 @@ export function judge(end: TurnEnd, control: ControlServer, { agent, signIn }: P
   const stopped = stoppedOutcome(control, exitCode);
   if (stopped !== null) return stopped;
   if (end.ended !== null) return { state: 'failed', reason: end.ended, exitCode, limit: true };
+  if (end.notFound !== null) return { state: 'failed', reason: end.notFound, exitCode };
   if (finished?.ok === false) {
     // The key of an endpoint of the user's own may be anywhere; only its status says where, and what the endpoint answers.
     const way =

@@ -45,7 +45,12 @@ export interface TurnSandboxUse {
   onUp(sandbox: Sandbox, network: RunNetwork): void;
 }
 
-export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUse): Promise<SandboxedEnd> {
+export interface TurnSandboxEnd extends SandboxedEnd {
+  /** Why the agent's command does not exist inside, as a sentence; null: it does, or nothing is known. */
+  readonly notFound: string | null;
+}
+
+export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUse): Promise<TurnSandboxEnd> {
   const { context, stored, planned, events } = input;
   const { agentPlan } = use;
   const { paths, task } = stored;
@@ -132,7 +137,11 @@ export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUs
     },
   });
   if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
-  return outcome;
+  const [program = ''] = agentPlan?.argv ?? [];
+  // A path of the workspace is not looked for: it may have been made or removed inside.
+  if (outcome.exitCode !== 127 || program === '' || program.includes('/')) return { ...outcome, notFound: null };
+  const { whyNotFound } = await import('../exec/not-found.ts');
+  return { ...outcome, notFound: whyNotFound(context, plan, spec, [program])?.replace('ags exec -- ', '') ?? null };
 }
 
 export const HOME_FILES = '/run/ags/home';

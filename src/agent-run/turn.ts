@@ -41,6 +41,8 @@ export interface TurnEnd {
   readonly exitCode: number;
   /** Why the sandbox was ended early, as a sentence. */
   readonly ended: string | null;
+  /** Why the agent's command does not exist inside, as a sentence; null: it does, or nothing is known. */
+  readonly notFound: string | null;
   /** The agent's own report of its end. */
   readonly finished: Extract<AgentEvent, { type: 'agent.finished' }> | null;
 }
@@ -82,7 +84,7 @@ export async function runTurn(input: TurnInput): Promise<TurnEnd> {
     await streamsOver;
     if (unwritten !== null) throw (unwritten as { readonly error: unknown }).error;
     // An interactive agent reports no result that a program could read; the user saw it.
-    if (terminal !== null) return { ended: outcome.ended, exitCode: 0, finished: null };
+    if (terminal !== null) return { ended: outcome.ended, exitCode: 0, notFound: null, finished: null };
     stream.driver.exited(outcome.exitCode);
     return { ...outcome, finished: stream.finished() };
   } finally {

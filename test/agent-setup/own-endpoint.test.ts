@@ -185,7 +185,7 @@ test('a key whose variable is not set is no sign-in, and the status says so', as
 
 test('an agent that its endpoint does not sign in leads to the status of its key', () => {
   const finished = { type: 'agent.finished', ok: false, reason: 'The key is wrong', cause: 'sign-in' } as const;
-  const end = { exitCode: 1, ended: null, finished } as unknown as TurnEnd;
+  const end: TurnEnd = { exitCode: 1, ended: null, notFound: null, finished };
   const control = { reason: null } as ControlServer;
   const planned = (own?: object): PlannedAgent =>
     ({ agent: { name: 'qwen', title: 'Qwen Code' }, signIn: { secret: { own } } }) as unknown as PlannedAgent;

@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createAgentMachine } from '../agent-run/place.ts';
 import { createMachine, giveTo, ONE } from '../harness.ts';
 
 test('a command that is not in the sandbox is reported with the reason', async () => {
@@ -42,4 +43,20 @@ test('a command that is not in the sandbox is reported with the reason', async (
   // A program that exists ends with 127 for reasons of its own.
   expect(await said('./run.sh')).toBe('');
   expect(await said('sh', '-c', 'nothing-like-it')).toBe('');
+}, 60_000);
+
+test('the command of a task that is not in the sandbox fails the task with the reason', async () => {
+  using machine = createAgentMachine(ONE);
+  const failed = async (name: string, command: string): Promise<unknown> => {
+    await machine.ags(['start', name, 'go', '--agent', command]);
+    return machine.run(name);
+  };
+  expect(await failed('one', 'nothing-like-it --flag')).toMatchObject({
+    state: 'failed',
+    reason: 'nothing-like-it was not found in the sandbox: it is not installed on this machine, or not in your PATH.',
+  });
+  expect(await failed('two', 'cd src')).toMatchObject({
+    reason: expect.stringContaining('it is part of a shell, and no program. Use a shell: sh -c "cd ..."') as string,
+  });
+  expect(await failed('three', 'sh -c nothing-like-it')).toMatchObject({ reason: 'sh: it ended with 127.' });
 }, 60_000);

@@ -1,9 +1,10 @@
 // exec/run-beside.ts: runs a command beside the agent of a running task, in the same sandbox, without a terminal (`ags exec --in`).
-// Invariant: input, output and errors stay apart and unchanged; on a terminal, output can only draw.
+// Invariant: input, output and errors stay apart and unchanged; on a terminal, output can only draw, and nothing of it stays in force.
 import { once } from 'node:events';
 import { AgsError } from '../protocol/errors.ts';
 import { openStream } from '../lib/process/control.ts';
 import { createScreenFilter } from '../lib/screen-filter.ts';
+import { withoutQueries } from '../lib/terminal-queries.ts';
 import { createFrameReader, frame } from '../lib/stream/frames.ts';
 import type { StoredTask } from '../store/tasks.ts';
 
@@ -59,6 +60,22 @@ const PIECE = 256 * 1024;
 
 /** Returns null, or a promise if the reader of the output is slow. */
 function printTo(stream: NodeJS.WriteStream): (data: Buffer) => Promise<unknown> | null {
-  const draw = stream.isTTY ? createScreenFilter() : null;
+  const draw = stream.isTTY ? createDrawing() : null;
   return (data) => (stream.write(draw === null ? data : draw(data)) ? null : once(stream, 'drain'));
 }
+
+/**
+ * The command has no terminal, so it asks none, and changes none: the answer to a question would be typed into the user's shell, and
+ * nobody would take back a title, a mode or another alphabet. Modes and titles that the filter has passed are whole.
+ */
+function createDrawing(): (data: Buffer) => Buffer {
+  const filter = createScreenFilter();
+  return (data) => {
+    const drawn = withoutQueries(filter(data));
+    return drawn.includes(0x1b) ? Buffer.from(drawn.toString('latin1').replaceAll(LASTING, ''), 'latin1') : drawn;
+  };
+}
+
+const LASTING =
+  // eslint-disable-next-line no-control-regex
+  /\x1b(?:\[[<=>?][^@-~]*[@-~]|\[[0-9;]*(?:[hlr]| q)|\][^\x1b]*\x1b\\|[=>]|[()*+-/][ -~])/g;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { USUAL } from '../harness.ts';
 import { enter, leaveAndComeBack } from './guest.ts';
+import { onTerminal } from '../cli/on-terminal.ts';
 import { createAgentMachine } from './place.ts';
 
 /** Attributes, version, cursor, keyboard, a mode, the background. */
@@ -82,6 +83,17 @@ describe.each(USUAL)('as %s', (caller) => {
       code: 3,
       stderr: expect.stringContaining('work is not running') as string,
     });
+  });
+
+  test('a command beside an agent draws on the terminal, but neither asks nor changes it', async () => {
+    using machine = createAgentMachine(caller);
+    await machine.ags(['start', 'work', 'say: here // wait: 600', '-a', 'demo', '-d']);
+    await machine.event('work', 'agent.said');
+    const lasting = ['[?1049h', ']0;owned\\007', ']52;c;QQ==\\007', '[6n', '[c', '[?25l', '[5;9r', '(0', '=', '[>1u'];
+    const text = `one${lasting.map((code) => `\\033${code}`).join('')} \\033[31mred\\033[0m`;
+    const { screen } = onTerminal(machine, ['exec', '--in', 'work', '--', 'printf', `'${text}'`], {});
+    expect(screen.trim()).toBe('one \u001b[31mred\u001b[0m');
+    await machine.ags(['stop', 'work']);
   });
 
   test('a command beside an agent is hung up with ags, also while it leaves its input unread', async () => {

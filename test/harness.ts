@@ -15,6 +15,7 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { unusedId } from '../src/config/unused-id.ts';
 import { learn, teach, type Asker } from './remembered.ts';
 
 export type Caller = 'root' | 'user';
@@ -31,6 +32,8 @@ export const HAS_SANDBOX = process.env['AGS_TEST_NO_SANDBOX'] === undefined;
 /** The caller of all other tests: an ordinary user if possible, as most people are. */
 export const USUAL: readonly Caller[] = CALLERS.slice(-1);
 export const ONE: Caller = USUAL[0] ?? 'user';
+/** The user of a sandbox whose caller is root. */
+export const ROOTS_USER = unusedId();
 const USER = IS_ROOT ? 42_424 : (process.getuid?.() ?? 1000);
 const REPO = fileURLToPath(new URL('..', import.meta.url));
 export const AGS = join(REPO, 'bin/ags.cjs');

@@ -92,7 +92,7 @@ async function setStage(
   const serves = users.config.services.length > 0;
   const settings = await settingsOf(caller, own);
   await configure(context, project, settings, serves);
-  const uid = caller.uid === 0 ? (own?.user.uid ?? 1001) : caller.uid;
+  const uid = caller.uid === 0 ? users.user.uid : caller.uid;
   const sockets = [
     join(dir, 'agent.sock'),
     join(outside, 'agent.sock'),

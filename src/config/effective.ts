@@ -200,4 +200,6 @@ export interface ConfigInput {
   readonly allowVariable?: string | undefined;
   /** The whole for a share such as "50%". */
   readonly memoryTotalBytes: number;
+  /** The default of `user`, if the usual ID is that of an account of this machine. */
+  readonly freeUser?: number | undefined;
 }

@@ -35,6 +35,7 @@ import { mergeTasks } from './tasks.ts';
 
 export interface MergeContext extends Places {
   readonly memoryTotalBytes: number;
+  readonly freeUser?: number | undefined;
 }
 
 export function mergeLayers(
@@ -65,7 +66,7 @@ export function mergeLayers(
   const network = mergeNetwork(layers, context.home, last, origins);
   const compose = mergeCompose(layers, last, all);
   return {
-    user: last('user', USER, (v) => v.user),
+    user: last('user', context.freeUser ?? USER, (v) => v.user),
     backend: last('backend', BACKEND, (v) => v.backend),
     image: mergeImage(layers, origins),
     runtime: last<string | null>('runtime', null, (v) => v.runtime),

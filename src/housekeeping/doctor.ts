@@ -23,7 +23,7 @@ import { freeFloor } from '../sandbox/watch/limits.ts';
 import { planCleanup } from './cleanup.ts';
 import type { CleanupItem } from './leftovers.ts';
 import { trySandbox } from '../run/probe.ts';
-import { inspectMachine, type HostContext } from '../run/host-context.ts';
+import { freeUser, inspectMachine, type HostContext } from '../run/host-context.ts';
 
 export interface Diagnosis {
   /** True when `ags exec` works here. */
@@ -64,6 +64,7 @@ function gather(context: HostContext, programDirs: readonly string[] | undefined
       cacheDir: context.cacheDir,
       flags: {},
       memoryTotalBytes: context.memoryBytes,
+      freeUser: freeUser(context),
     });
   const config = asValue(load(context.configFile));
   return {

@@ -2,6 +2,7 @@
 // process.env.
 import type { BackendChoice, ConfigInput } from '../config/effective.ts';
 import { findProgram } from '../sandbox/programs.ts';
+import { unusedId } from '../config/unused-id.ts';
 import { inspectHost, type NativeHost } from '../sandbox/checks/host.ts';
 
 export interface HostContext {
@@ -27,6 +28,11 @@ export interface HostContext {
   now(): Date;
 }
 
+/** The user of root's sandboxes, unless the configuration names one; undefined: the usual one. */
+export function freeUser({ uid }: Pick<HostContext, 'uid'>): number | undefined {
+  return uid === 0 ? unusedId() : undefined;
+}
+
 /** The inputs for reading the configuration of this caller and a project. */
 export function configInput(context: HostContext, projectDir: string, flags: ConfigInput['flags'] = {}): ConfigInput {
   return {
@@ -38,6 +44,7 @@ export function configInput(context: HostContext, projectDir: string, flags: Con
     flags,
     allowVariable: context.env['AGS_ALLOW'],
     memoryTotalBytes: context.memoryBytes,
+    freeUser: freeUser(context),
   };
 }
 

@@ -16,7 +16,7 @@ import { readMachine } from '../sandbox/spec/machine.ts';
 import { OFFLINE } from './network/plan-network.ts';
 import { NO_SERVICES } from './planned-services.ts';
 import { isSystemError, tryWorkspace, type TestSetup } from './test-sandbox.ts';
-import type { HostContext } from './host-context.ts';
+import { freeUser, type HostContext } from './host-context.ts';
 
 export async function probeReadiness(context: HostContext, host: NativeHost): Promise<Readiness> {
   const { problem, overlay, namespaces } = await trySandbox(context, host);
@@ -92,7 +92,7 @@ async function arrange(context: HostContext, host: NativeHost, dir: string): Pro
   writeFileSync(outsider, 'not of the project\n');
   const { home, stateDir, cacheDir, memoryBytes } = context;
   const files = { home, userConfigFile: join(dir, 'none'), projectDir: root, stateDir, cacheDir };
-  const config = await loadConfig({ ...files, flags: {}, memoryTotalBytes: memoryBytes });
+  const config = await loadConfig({ ...files, flags: {}, memoryTotalBytes: memoryBytes, freeUser: freeUser(context) });
   const [uid, gid] = context.uid === 0 ? [config.user, config.user] : [context.uid, context.gid];
   return {
     // Without the caller's environment the programs inside print English.

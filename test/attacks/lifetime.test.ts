@@ -5,7 +5,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { CALLERS, createMachine, type Machine } from '../harness.ts';
+import { CALLERS, createMachine, ROOTS_USER, type Machine } from '../harness.ts';
 import { endProcessesWith, processesWith, readProc, startReady, until } from './host-view.ts';
 import { prepareMutant, without } from './mutation/mutant.ts';
 import { identity } from './run-inside.ts';
@@ -106,7 +106,7 @@ describe.concurrent.each(CALLERS)('as %s', (caller) => {
     }));
     child.kill('SIGKILL');
     expect(seen.length).toBeGreaterThan(1);
-    const uid = caller === 'root' ? '1001' : String(machine.uid);
+    const uid = String(caller === 'root' ? ROOTS_USER : machine.uid);
     expect(facts).toEqual(
       facts.map(() => ({ uids: [uid], groups: [], capabilities: ['0000000000000000'], noNewPrivs: '1' })),
     );

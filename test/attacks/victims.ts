@@ -12,10 +12,7 @@ import {
   TRACKED,
   UNTRACKED_SECRETS,
 } from '../../src/attack/table/canaries.ts';
-import { giveTo, type Machine } from '../harness.ts';
-
-/** The user of a sandbox whose caller is root; see the default configuration. */
-const SANDBOX_USER = 1001;
+import { giveTo, ROOTS_USER, type Machine } from '../harness.ts';
 
 export interface Victims extends AsyncDisposable {
   readonly places: Places;
@@ -93,7 +90,7 @@ export async function createVictims(machine: Machine): Promise<Victims> {
 
 /** The user of the sandbox itself, where possible: then only the sandbox separates the two. */
 function victimUid(machine: Machine): number {
-  return machine.caller === 'root' ? SANDBOX_USER : machine.uid;
+  return machine.caller === 'root' ? ROOTS_USER : machine.uid;
 }
 
 function placeFiles(machine: Machine, word: string, hostTmp: string): void {

@@ -20,7 +20,16 @@ import { ENGINE } from '../conformance/docker-backend.ts';
 import { openEngine } from '../conformance/engine-backend.ts';
 import { HAS_ENGINE } from '../conformance/engine.ts';
 import { createPlace } from '../conformance/place.ts';
-import { AGS, asMember, CALLERS, createMachine, IS_ROOT, type Machine, shareReadiness } from '../harness.ts';
+import {
+  AGS,
+  asMember,
+  CALLERS,
+  createMachine,
+  ROOTS_USER,
+  IS_ROOT,
+  type Machine,
+  shareReadiness,
+} from '../harness.ts';
 import { engine, tinyImage } from '../images/tiny-image.ts';
 
 // Not /var/tmp: inside it is /tmp, so paths would have two names.
@@ -371,7 +380,7 @@ describe.runIf(HAS_ENGINE && process.getuid?.() === 0)('a container', () => {
       '--security-opt no-new-privileges',
       '--ipc none',
       '--cgroupns private',
-      '--user 1001:1001',
+      `--user ${ROOTS_USER}:${ROOTS_USER}`,
     ])
       expect(pairs).toContain(part);
     expect(argv).toContain('--read-only');

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findEngine } from '../../src/sandbox/engine/find-engine.ts';
 import { machineMark } from '../../src/sandbox/engine/owner.ts';
 import { processesWith } from '../attacks/host-view.ts';
-import { type Caller, CALLERS, createMachine, giveTo, type Machine, ONE } from '../harness.ts';
+import { type Caller, CALLERS, createMachine, ROOTS_USER, giveTo, type Machine, ONE } from '../harness.ts';
 import { createPodmanUser, HAS_PODMAN, podman, type PodmanUser } from './podman-user.ts';
 
 let user: PodmanUser | undefined;
@@ -95,7 +95,9 @@ describe.runIf(HAS_PODMAN).each(CALLERS.map((caller) => ({ caller })))(
       expect(argv).toEqual(expect.arrayContaining(['--read-only', '--read-only-tmpfs=false']));
       expect(pairs).toContain('--network host');
       expect(pairs.includes('--userns keep-id')).toBe(caller === 'user');
-      expect(pairs).toContain(caller === 'user' ? `--user ${here.uid}:${here.uid}` : '--user 1001:1001');
+      expect(pairs).toContain(
+        `--user ${caller === 'user' ? `${here.uid}:${here.uid}` : `${ROOTS_USER}:${ROOTS_USER}`}`,
+      );
       expect(beside).toHaveLength(1);
       // On cgroup v1 only root can limit memory.
       const groups =

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { HAS_ENGINE } from '../conformance/engine.ts';
-import { AGS, asMember, CALLERS, createMachine, shareReadiness, type Machine } from '../harness.ts';
+import { AGS, asMember, CALLERS, createMachine, ROOTS_USER, shareReadiness, type Machine } from '../harness.ts';
 import { engine, tinyImage } from '../images/tiny-image.ts';
 import { yaml } from './place.ts';
 
@@ -55,7 +55,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('as %s, a service from an image', (call
     ]);
     await ags(machine, 'trust', '--yes');
     const { code, stdout } = await exec(machine, 'curl -s --noproxy "*" http://web:8080/; echo "$WEB_URL"');
-    const uid = machine.uid === 0 ? 1001 : machine.uid;
+    const uid = machine.uid === 0 ? ROOTS_USER : machine.uid;
     expect({ code, lines: stdout.trim().split('\n') }).toEqual({
       code: 0,
       lines: [

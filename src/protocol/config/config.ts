@@ -155,7 +155,8 @@ const secrets = list(
 
 export const ConfigFile = section({
   user: count(1, 65_533).meta({
-    description: 'The user ID inside when root runs ags. Other users keep their own ID. Never 0.',
+    description:
+      'The user ID inside when root runs ags. If an account of this machine has the default, the first free one from 61001. Other users keep their own ID. Never 0.',
     examples: [1001],
     needsTrust: true,
   }),

@@ -2,11 +2,11 @@
 // Invariants: agents wrote what stands in a home. The host mounts it and removes it, and reads, follows and runs nothing in it.
 // One run at a time has it: ags makes mount points in a home, which is safe only while no program inside can change it.
 import { createHash } from 'node:crypto';
-import { chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import type { HomeChoice } from '../../config/effective.ts';
-import { removeTree, replaceFile } from '../../lib/files.ts';
+import { giveTree, removeTree, replaceFile } from '../../lib/files.ts';
 import { lockHolder, tryLock } from '../../lib/process/lock.ts';
 import { slug } from '../../store/tasks.ts';
 import type { HostContext } from '../host-context.ts';
@@ -127,7 +127,8 @@ function create(context: Context, directory: string, user: RunPlan['user']): voi
     // A program inside may set the setuid bit of a file there.
     throw unusable(`other users of this machine can enter ${parent}.`, `Close it to them: chmod 700 ${parent}`);
   const stat = lstatSync(directory);
-  if (context.uid === 0 && stat.isDirectory()) chownSync(directory, user.uid, user.gid);
+  // New, or of the time before the ID of the sandbox's user became that of an account.
+  if (context.uid === 0 && stat.isDirectory() && stat.uid !== user.uid) giveTree(directory, user);
   if (!stat.isDirectory() || lstatSync(directory).uid !== user.uid)
     throw unusable(
       `${directory} is ${stat.isDirectory() ? 'owned by another user' : 'not a directory'}.`,

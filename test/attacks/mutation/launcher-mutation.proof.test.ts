@@ -6,7 +6,7 @@ import { chmodSync, closeSync, openSync, readFileSync, renameSync, writeFileSync
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Launch } from '../../../src/sandbox/native/launch.ts';
-import { CALLERS, createMachine, giveTo, type Caller, type Machine } from '../../harness.ts';
+import { CALLERS, createMachine, ROOTS_USER, giveTo, type Caller, type Machine } from '../../harness.ts';
 import { prepareMutant, type Mutation, type Prepared } from './mutant.ts';
 import { changedProgram, LAUNCHER_STEPS } from './perl-steps.ts';
 import { identity } from '../run-inside.ts';
@@ -63,7 +63,7 @@ const STEPS: readonly Step[] = [
     async attempt(machine, mutation) {
       const { argv, env } = await prepareMutant(machine, mutation, ['grep', '^Groups:', '/proc/self/status']);
       const said = start(machine, { argv: ['setpriv', '--groups=0,4', '--', ...argv], env });
-      return /^Groups:\s+(1001\s*)?$/m.test(said) ? [] : [said.trim()];
+      return new RegExp(String.raw`^Groups:\s+(${ROOTS_USER}\s*)?$`, 'm').test(said) ? [] : [said.trim()];
     },
   },
   {

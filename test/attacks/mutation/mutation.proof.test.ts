@@ -6,7 +6,7 @@ import type { Mount, SandboxSpec } from '../../../src/protocol/spec.ts';
 import { hostPath, sandboxPath } from '../../../src/protocol/spec.ts';
 import type { Launch } from '../../../src/sandbox/native/launch.ts';
 import { assemble } from '../../../src/sandbox/spec/seccomp.ts';
-import { type Caller, CALLERS, createMachine, type Machine, ONE } from '../../harness.ts';
+import { type Caller, CALLERS, createMachine, ROOTS_USER, type Machine, ONE } from '../../harness.ts';
 import { breaches } from '../../../src/attack/table/attack.ts';
 import { batchInput, batchProgram, parseAnswers } from '../../../src/attack/table/batch.ts';
 import { instead, prepareMutant, runMutant, without, type Mutation } from './mutant.ts';
@@ -82,7 +82,10 @@ const PROTECTIONS: readonly Protection[] = [
   },
   {
     name: 'giving root up',
-    launch: (l) => ({ ...l, argv: l.argv.map((word) => (word === '1001,1001,0,0' ? '0,0,0,0' : word)) }),
+    launch: (l) => ({
+      ...l,
+      argv: l.argv.map((word) => (word === `${ROOTS_USER},${ROOTS_USER},0,0` ? '0,0,0,0' : word)),
+    }),
     only: 'root',
   },
   { name: 'a session of its own', launch: (l) => without(l, '--new-session') },

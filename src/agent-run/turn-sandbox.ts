@@ -99,7 +99,7 @@ export async function runTurnSandbox(input: TurnSandboxInput, use: TurnSandboxUs
       }),
     onDecision: (decision) =>
       noting(() => {
-        denied(decision);
+        if (!input.account.refused(decision.reason)) denied(decision);
         input.onNetworkAsks(network.asked());
       }),
     config: plan.config,

@@ -167,5 +167,7 @@ test('in a terminal requests are refused, the task needs the user, and both end 
   await machine.until('one', ['running']);
   await machine.until('one', ['needs-you']);
   expect(model.requests).toHaveLength(6);
+  // The host of the model is not one that a rule refuses.
+  expect((await place.ags('show', 'one')).stdout).not.toContain('refused');
   await place.ags('stop', 'one');
 });

@@ -17,6 +17,8 @@ export interface RunAccount extends ModelAccount {
   begin(): void;
   /** The user sent a message: its turns count anew. */
   renewTurns(): void;
+  /** Whether a request was refused for what it would use, and not for where it goes. */
+  refused(reason: string): boolean;
   /** What the agent reports of itself. */
   agent(event: AgentEvent): void;
   /** Whether the gateway counts. */
@@ -60,8 +62,11 @@ export function createRunAccount(input: AccountInput): RunAccount {
   let asks = { open: 0, any: false };
   let ended: string | null = null;
 
+  /** The sentences with which requests were refused. */
+  const said = new Set<string>();
   function stop(text: string): string {
     ended ??= text;
+    said.add(ended);
     input.stop(`Stopped: ${ended}.`);
     return ended;
   }
@@ -111,13 +116,17 @@ export function createRunAccount(input: AccountInput): RunAccount {
       before = agent.countsSession === true ? NOTHING : (run.now.used ?? NOTHING);
     },
     refusal(generates) {
-      if (ended !== null) return ended;
-      const why = spent();
-      if (why !== null) return generates ? stop(why) : why;
-      const until = budget.usedUp();
-      if (until !== null && generates) input.wait(until);
-      return until?.what ?? null;
+      const until = ended === null ? budget.usedUp() : null;
+      const why = ended ?? spent() ?? until?.what ?? null;
+      if (why === null) return null;
+      said.add(why);
+      if (ended === null && generates) {
+        if (why === until?.what) input.wait(until);
+        else stop(why);
+      }
+      return why;
     },
+    refused: (reason) => [...said].some((sentence) => reason.includes(sentence)),
     takeTurn() {
       if (maxTurns !== null && turns >= maxTurns) return false;
       turns += 1;

@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findTests, openSource } from './anchors.mjs';
 import { MUTATIONS } from './mutations.mjs';
-import { root } from './setup.mjs';
+import { root, setUp } from './setup.mjs';
 
+await setUp();
 const copy = mkdtempSync(join(tmpdir(), 'ags-mutant-'));
 for (const name of [
   'src',

@@ -122,9 +122,11 @@ export const MUTATIONS = [
   one('bring out: pipes while packing', 'src/results/bring-out.ts', '      cover: found.pipes,\n', '', 'bring-out'),
   one('bring out: a pipe in place of HEAD', 'src/results/agent-tree.ts', '/HEAD ]; then', ' -o 1 ]; then', 'bring-out'),
   one('bring out: a branch that is not ours', 'src/results/bring-out.ts', 'if (current !== null && !move.ours.includes(current))', "if (current === '')", 'bring-out'),
+  // Files that a sandbox must not see.
+  one('hidden: a secret whose name is not UTF-8', 'src/sandbox/spec/hidden-scan.ts', "  if (odd) refuseUnhideable(Buffer.from(at), dir, matches);\n", '', 'sandbox/hidden-names'),
   // Homes that stay between tasks.
   one('kept home: one run at a time', HOME, '  const lock = tryLock(files.lock);', '  const lock = tryLock(`${files.lock}.${process.pid}`);', 'run/kept-home'),
-  one('kept home: its place has no links on the way', HOME, '  if (real !== parent && parent !== homesDir(context.dataDir))', "  if (real === '')", 'run/kept-home'),
+  one('kept home: its place has no links on the way', HOME, '  if (real !== there)', "  if (real === '')", 'run/kept-home'),
   one('kept home: closed to other users', HOME, '  if ((statSync(parent).mode & 0o077) !== 0)', '  if (statSync(parent).mode < 0)', 'run/kept-home'),
   one('kept home: one for each project', HOME, '  return home.keep === \'directory\' ? join(home.path, home.shared ? \'shared\' : own)', "  return home.keep === 'directory' ? join(home.path, 'shared')", 'run/kept-home'),
   one('kept home: an exact path of the project', HOME, 'hashOf(project).slice(0, 16)', "'0'", 'run/kept-home'),
@@ -140,6 +142,6 @@ export const MUTATIONS = [
   one('budget: what cannot be counted is refused', METER, '      if (unseen && account.strict) return', '      if (unseen && request.method === account.refusal(false)) return', 'gateway/model-meter'),
   one('budget: tools of a compressed request', METER, ".every((coding) => coding === 'identity')", '.every((coding) => coding.length > 0)', 'gateway/model-meter'),
   one('budget: two requests at once take two turns', METER, '  let taken = generates && account.takeTurn();', '  let taken = generates && account.takeTurn();\n  if (taken) account.giveTurnBack();', 'gateway/model-meter'),
-  one('budget: no request after it is used up', 'src/agent-run/model/account.ts', '      return why !== null && generates ? stop(why) : why;', '      return why === null ? why : null;', 'agent-run/budget'),
+  one('budget: no request after it is used up', 'src/agent-run/model/account.ts', '      if (why !== null) return generates ? stop(why) : why;\n', '', 'agent-run/budget'),
   one('hooks are asked at every end', 'src/agent-run/runner.ts', '    const refusal = asksAtEnd ? await askAtEnd(input, control) : null;', '    const refusal = asksAtEnd && outcome === null ? await askAtEnd(input, control) : null;', 'hooks/at-end'),
 ];

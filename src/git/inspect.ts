@@ -1,7 +1,8 @@
 // git/inspect.ts: finds out what kind of repository a directory is in, and its settings, from git itself. Reads nothing of the work tree.
 // It reads an ordinary repository (a .git directory, refs in files) directly, which saves three processes.
-import { realpathSync, readFileSync, statSync } from 'node:fs';
+import { realpathSync, readFileSync, statSync, type Stats } from 'node:fs';
 import { join, resolve, dirname } from 'node:path';
+import { errorCode } from '../lib/error-code.ts';
 import { remember } from '../lib/remember.ts';
 import { shortHash } from '../lib/short-hash.ts';
 import { AgsError } from '../protocol/errors.ts';
@@ -240,7 +241,13 @@ function places({ gitDir, home, configHome }: SettingsInput): string[] {
 
 // Follows links, because many people keep their settings elsewhere and link to them.
 function stampOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
+  let stat: Stats | undefined;
+  try {
+    stat = statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    // git itself says what it may not read.
+    if (errorCode(error) !== 'EACCES') throw error;
+  }
   return stat === undefined ? '' : `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
 }
 

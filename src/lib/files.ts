@@ -104,11 +104,11 @@ function listOpened(dir: string): Dirent[] {
 }
 
 /** Changes the owner of a small tree that only we have written. Does nothing unless the caller is root. */
-export function giveTree(path: string, owner: { uid: number; gid: number }): void {
+export function giveTree(path: string | Buffer, owner: { uid: number; gid: number }): void {
   if (process.getuid?.() !== 0 || !existsSync(path)) return;
   lchownSync(path, owner.uid, owner.gid);
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const child = join(path, entry.name);
+  for (const entry of readdirSync(path, { withFileTypes: true, encoding: 'buffer' })) {
+    const child = Buffer.concat([Buffer.from(path), Buffer.from('/'), entry.name]);
     if (entry.isDirectory()) giveTree(child, owner);
     else lchownSync(child, owner.uid, owner.gid);
   }

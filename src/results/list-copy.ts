@@ -1,15 +1,17 @@
 // results/list-copy.ts: lists what changed in a copied workspace, in the same form as for an overlay's upper.
 // The copy keeps the times of the originals, so an unwritten file has the same size and time.
 // A later change on the host also shows as a write here; the comparison of contents corrects that afterwards.
+import { isUtf8 } from 'node:buffer';
 import { lstatSync, readdirSync, type BigIntStats } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Refusal } from '../protocol/changes.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { errorCode } from '../lib/error-code.ts';
+import { pathOf } from '../lib/byte-path.ts';
 import { openDirectory, type Directory } from '../lib/descend.ts';
 import { openMerged, type LowerDirectory } from '../lib/merged.ts';
 import { READ_BY_GIT } from '../git/ignored.ts';
-import { UPPER_LIMITS, type UpperEntry, type UpperListing } from '../review/upper.ts';
+import { NOT_UTF8, UPPER_LIMITS, type UpperEntry, type UpperListing } from '../review/upper.ts';
 
 export function listCopy(input: {
   copy: string;
@@ -25,7 +27,7 @@ export function listCopy(input: {
   using original = openMerged(input.original);
 
   const visit = (dir: string, lower: LowerDirectory | null): void => {
-    const here = new Set(names(join(input.copy, dir)));
+    const here = new Set(names(dir, lower));
     const there = new Set(namesOf(lower));
     for (const name of new Set([...here, ...there])) {
       const path = dir === '' ? name : `${dir}/${name}`;
@@ -42,6 +44,17 @@ export function listCopy(input: {
       compare(path, here.has(name), there.has(name) ? lower : null);
     }
   };
+  /** An unchanged file may have any name; no other one is taken under a name that is not UTF-8. */
+  const names = (dir: string, lower: LowerDirectory | null): string[] =>
+    listed(join(input.copy, dir)).flatMap((name) => {
+      if (isUtf8(name)) return name.toString('utf8');
+      const path = pathOf(dir, name);
+      const now = lstatIn(input.copy, Buffer.concat([Buffer.from(dir === '' ? '' : `${dir}/`), name]));
+      const before = lower?.lstat(name) ?? null;
+      if (now !== undefined && (before === null || !sameFile(now, before)) && !input.hidden(path))
+        refused.push({ path, reason: `${NOT_UTF8}: never taken` });
+      return [];
+    });
   const compare = (path: string, isHere: boolean, lower: LowerDirectory | null): void => {
     const now = isHere ? lstatSync(join(input.copy, path), { bigint: true }) : null;
     const before = lower?.lstat(basename(path)) ?? null;
@@ -114,11 +127,11 @@ const COPY_ENTRIES = 1_000_000;
 
 /** The claimed sizes of these paths of a copy. Paths are latin1 strings, one character per byte. */
 export function sizesInCopy(copy: string, paths: readonly string[]): { path: string; bytes: number }[] {
-  return paths.map((path) => ({ path, bytes: Number(lstatIn(copy, path)?.size ?? 0) }));
+  return paths.map((path) => ({ path, bytes: Number(lstatIn(copy, Buffer.from(path, 'latin1'))?.size ?? 0) }));
 }
 
-function lstatIn(copy: string, path: string): BigIntStats | undefined {
-  const at = Buffer.concat([Buffer.from(`${copy}/`), Buffer.from(path, 'latin1')]);
+function lstatIn(copy: string, path: Buffer): BigIntStats | undefined {
+  const at = Buffer.concat([Buffer.from(`${copy}/`), path]);
   return lstatSync(at, { bigint: true, throwIfNoEntry: false });
 }
 
@@ -129,7 +142,7 @@ export function asCopied(copy: string, original: readonly string[], paths: reado
     paths.filter((path) => {
       const parts = path.split('/').map((part) => Buffer.from(part, 'latin1'));
       const before = lstatBelow(root, parts);
-      const now = lstatIn(copy, path);
+      const now = lstatIn(copy, Buffer.from(path, 'latin1'));
       return before !== null && now !== undefined && sameFile(now, before);
     }),
   );
@@ -144,8 +157,8 @@ function lstatBelow(directory: LowerDirectory, parts: readonly Buffer[]): BigInt
   return lstatBelow(child, rest);
 }
 
-function names(dir: string): string[] {
-  return orNothing(() => readdirSync(dir), []);
+function listed(dir: string): Buffer[] {
+  return orNothing(() => readdirSync(dir, { encoding: 'buffer' }), []);
 }
 
 function orNothing<T>(look: () => T, nothing: T): T {

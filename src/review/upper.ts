@@ -3,6 +3,7 @@
 // nothing that the sandbox could not see. Exceeding a limit ends the listing before anything is copied.
 import { isUtf8 } from 'node:buffer';
 import { errorCode } from '../lib/error-code.ts';
+import { pathOf } from '../lib/byte-path.ts';
 import { openDirectory, type Directory, type Listed } from '../lib/descend.ts';
 import { isWhiteout, openMerged, type LowerDirectory } from '../lib/merged.ts';
 import type { Refusal } from '../protocol/changes.ts';
@@ -69,7 +70,7 @@ export function upperDirectories(upper: string, limits: UpperLimits): string[] {
     seen += listed.length;
     for (const { name, isDirectory } of listed) {
       if (!isDirectory || whyNameRefused(name)) continue;
-      const path = join(at, name);
+      const path = pathOf(at, name);
       if (!mayEnter(directory.lstat(name)?.mode)) continue;
       found.push(path);
       using child = directory.child(name);
@@ -106,7 +107,7 @@ function walkUpper(walk: Walk, place: Place): void {
   const listed = listNames(upper, walk.limits, { seen: walk.upperSeen, at, depth });
   walk.upperSeen += listed.length;
   for (const { name } of listed) {
-    const path = join(at, name);
+    const path = pathOf(at, name);
     const refusal = whyNameRefused(name);
     if (refusal) {
       walk.found.refused.push({ path, reason: `${refusal}: never taken` });
@@ -125,7 +126,7 @@ function walkUpper(walk: Walk, place: Place): void {
   const kept = new Set(listed.map(({ name }) => name.toString('latin1')));
   for (const { name } of listLower(walk, lower, at, depth)) {
     if (kept.has(name.toString('latin1'))) continue;
-    const path = join(at, name);
+    const path = pathOf(at, name);
     deleteLower(walk, lower, { name, path, below: walk.hidden(path) ? null : lower.lstat(name), depth });
   }
 }
@@ -189,7 +190,7 @@ function deleteLower(walk: Walk, parent: LowerDirectory | null, entry: Named & {
   using directory = openLower(parent, name);
   if (!directory) return;
   for (const { name: childName } of listLower(walk, directory, path, depth + 1)) {
-    const child = join(path, childName);
+    const child = pathOf(path, childName);
     if (walk.hidden(child)) continue;
     deleteLower(walk, directory, { name: childName, path: child, below: directory.lstat(childName), depth: depth + 1 });
   }
@@ -207,9 +208,11 @@ function whyTypeRefused(stats: Stats): string | null {
   return stats.isSocket() ? 'a socket' : 'a device';
 }
 
+export const NOT_UTF8 = 'a name that is not UTF-8';
+
 function whyNameRefused(name: Buffer): string | null {
   if (name.toString('latin1').toLowerCase() === '.git') return 'inside .git';
-  return isUtf8(name) ? null : 'a name that is not UTF-8';
+  return isUtf8(name) ? null : NOT_UTF8;
 }
 
 function mayEnter(mode: bigint | undefined): boolean {
@@ -257,14 +260,6 @@ function listNames(
 }
 
 const PATH_BYTES = 4095;
-
-function join(at: string, name: Buffer): string {
-  // Escapes bytes that are not text; a path with such bytes is always refused.
-  const text = isUtf8(name)
-    ? name.toString('utf8')
-    : name.toString('latin1').replace(/[\x80-\xff]/g, (char) => `\\x${char.charCodeAt(0).toString(16)}`);
-  return at === '' ? text : `${at}/${text}`;
-}
 
 function openRoot(path: string): Directory {
   return orRefuse(path, () => openDirectory(path));

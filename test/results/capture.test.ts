@@ -178,6 +178,16 @@ describe.each(['overlay', 'copy'] as const)('with the workspace as %s', (workspa
     );
   });
 
+  test('a name that is not UTF-8 is refused and shown, and the rest is taken', async () => {
+    const odd = (name: string): Buffer => Buffer.from(name, 'latin1');
+    const trial = createTrial();
+    writeFileSync(Buffer.concat([Buffer.from(`${trial.project}/`), odd('old\xff')]), 'old');
+    const task = await trial.run(`touch "$(printf 'new\\377')"; echo a > fine`, 'sh', workspace);
+    const capture = await trial.capture(task);
+    expect(await captured(task, capture)).toEqual({ fine: ['100644', 'a\n'] });
+    expect(capture.refused).toEqual([{ path: 'new\\xff', reason: 'a name that is not UTF-8: never taken' }]);
+  });
+
   test('links, modes and hard links are captured as they are; special files are refused', async () => {
     const trial = createTrial({ 'run.sh': 'echo\n', 'old-link': 'file\n' });
     const task = await trial.run(

@@ -573,6 +573,19 @@ describe.runIf(HAS_SANDBOX).each(CALLERS)('ags plan as %s', (caller) => {
     expect(text).not.toContain('very-secret');
   });
 
+  test('names the limit that is set, also where this user may not have as much as the configuration allows', () => {
+    using machine = createMachine(caller);
+    const plan = (...flags: readonly string[]): string =>
+      execFileSync('prlimit', ['--nofile=20000:20000', '--', process.execPath, AGS, 'plan', ...flags], {
+        ...(machine.uid === process.getuid?.() ? {} : { uid: machine.uid, gid: machine.uid }),
+        cwd: machine.project,
+        env: machine.env,
+        encoding: 'utf8',
+      });
+    expect(plan()).toContain('openFiles 20000');
+    expect(plan('--verbose')).toMatch(/openFiles +held by the kernel +20000/);
+  });
+
   test('fails as ags exec would', async () => {
     using machine = createMachine(caller);
     expect(await machine.ags(['plan', '--limit', 'memory=lots', '--', 'true'])).toMatchObject({ code: 2, stdout: '' });

@@ -9,7 +9,6 @@ import { visible } from '../../lib/sanitize.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { budgetText } from '../../queries/budgets.ts';
-import type { Limits } from '../../protocol/spec.ts';
 import type { PlanView } from '../../exec/plan-view.ts';
 import type { LimitInForce } from '../../sandbox/watch/limits.ts';
 import type { Paint } from './colour.ts';
@@ -157,11 +156,12 @@ function network({ spec, config }: PlanView): Fact[] {
 
 function rest({ limits, spec, config, privateNames }: PlanView): Fact[] {
   const given = Object.keys(config.envSet).filter((name) => Object.hasOwn(spec.env, name));
-  const valueOf = (name: keyof Limits): string => LIMIT_KINDS[name].format(spec.limits[name]);
   const named = (held: LimitInForce['held']): string[] =>
     limits
       .filter((limit) => limit.held === held)
-      .map(({ name }) => (held === 'no' ? LIMIT_KINDS[name].name : `${LIMIT_KINDS[name].name} ${valueOf(name)}`));
+      .map(({ name, allowed }) =>
+        held === 'no' ? LIMIT_KINDS[name].name : `${LIMIT_KINDS[name].name} ${LIMIT_KINDS[name].format(allowed)}`,
+      );
   return [
     ...listed('Variables', [
       ...privateNames.map((name) => `${name} (passed on)`),

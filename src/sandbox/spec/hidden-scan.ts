@@ -2,9 +2,13 @@
 // reach a program on the host.
 // Invariant: a directory is skipped only if neither its modification time nor its change time has moved since it was last read, and that
 // read was not so recent that a later change could carry the same time.
+// A file that must be hidden and cannot be, because a name on its path is not UTF-8, stops the run.
 // Reading a tree of 100,000 files takes some 75 ms, checking it against the last scan some 5 ms.
+import { isUtf8 } from 'node:buffer';
 import { lstatSync, readdirSync, readFileSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
+import { pathOf } from '../../lib/byte-path.ts';
+import { AgsError } from '../../protocol/errors.ts';
 
 export interface Found {
   readonly path: string;
@@ -62,11 +66,15 @@ export function scanHidden(input: {
     const stat = lstatSync(at, { throwIfNoEntry: false });
     if (stat === undefined) continue;
     let record = known[dir];
+    let odd = false;
     if (record === undefined || record.m !== stat.mtimeMs || record.c !== stat.ctimeMs) {
-      record = { m: stat.mtimeMs, c: stat.ctimeMs, ...readDirectory(at, dir, input) };
+      const read = readDirectory(at, dir, input);
+      odd = read.odd;
+      record = { m: stat.mtimeMs, c: stat.ctimeMs, dirs: read.dirs, hits: read.hits };
       changed = true;
     }
-    if (Math.max(stat.mtimeMs, stat.ctimeMs) < input.nowMs - RACY_MS) next[dir] = record;
+    // What is below an odd name is searched each time.
+    if (!odd && Math.max(stat.mtimeMs, stat.ctimeMs) < input.nowMs - RACY_MS) next[dir] = record;
     for (const hit of record.hits) found.push(hit);
     for (const name of record.dirs) queue.push(dir === '' ? name : `${dir}/${name}`);
   }
@@ -91,10 +99,15 @@ function readDirectory(
   at: string,
   dir: string,
   { matches, skipGit }: { matches: (path: string, isDirectory: boolean) => boolean; skipGit: boolean },
-): { dirs: string[]; hits: Found[] } {
+): { dirs: string[]; hits: Found[]; odd: boolean } {
   const dirs: string[] = [];
   const hits: Found[] = [];
-  for (const entry of entries(at)) {
+  const listed = orNone(() => readdirSync(at, { withFileTypes: true }));
+  const odd = listed.some(({ name }) => name.includes('\ufffd'));
+  if (odd) refuseUnhideable(Buffer.from(at), dir, matches);
+  for (const entry of listed) {
+    if (entry.name.includes('\ufffd') && lstatSync(join(at, entry.name), { throwIfNoEntry: false }) === undefined)
+      continue;
     if (skipGit && entry.name === '.git' && dir === '') continue;
     const path = dir === '' ? entry.name : `${dir}/${entry.name}`;
     const directory = entry.isDirectory();
@@ -102,12 +115,33 @@ function readDirectory(
     else if (matches(path, directory)) hits.push({ path, directory, why: 'pattern' });
     else if (directory && !DEPENDENCIES.has(entry.name)) dirs.push(entry.name);
   }
-  return { dirs, hits };
+  return { dirs, hits, odd };
 }
 
-function entries(at: string): Dirent[] {
+/** Names that are not UTF-8 cannot be part of a plan. */
+function refuseUnhideable(
+  at: Buffer,
+  dir: string,
+  matches: (path: string, isDirectory: boolean) => boolean,
+  within = false,
+): void {
+  const read = (): Dirent<Buffer>[] => readdirSync(at, { withFileTypes: true, encoding: 'buffer' });
+  for (const entry of orNone(read)) {
+    if (!within && isUtf8(entry.name)) continue;
+    const path = pathOf(dir, entry.name);
+    if (entry.isSocket() || matches(path, entry.isDirectory()))
+      throw new AgsError('project.unsuitable', `${path} has to be hidden, but a name in it is not UTF-8.`, {
+        hint: 'Rename it, or move it out of the project.',
+      });
+    if (entry.isDirectory()) refuseUnhideable(Buffer.concat([at, SLASH, entry.name]), path, matches, true);
+  }
+}
+
+const SLASH = Buffer.from('/');
+
+function orNone<T>(list: () => T[]): T[] {
   try {
-    return readdirSync(at, { withFileTypes: true });
+    return list();
   } catch (error) {
     // A directory that the caller cannot list is closed to the sandbox too.
     if (['EACCES', 'ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];

@@ -86,6 +86,14 @@ export async function seen(page: Page, words: string): Promise<void> {
   await page.getByText(words).filter({ visible: true }).first().waitFor();
 }
 
+/** Presses a letter and agrees to the question that it opens. Keys as fast as those of a word do not, hence the pause. */
+export async function agreeTo(page: Page, key: string, title: string | RegExp): Promise<void> {
+  await page.waitForTimeout(300);
+  await page.keyboard.press(key);
+  await page.getByRole('dialog', { name: title }).getByText('Enter', { exact: true }).filter({ visible: true }).waitFor();
+  await page.keyboard.press('Enter');
+}
+
 /** Expects no violations of WCAG A and AA or axe's best practices. */
 export async function expectAccessible(page: Page): Promise<void> {
   await page.evaluate(axe.source);

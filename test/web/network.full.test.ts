@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPlace, type Place } from './browser.ts';
+import { agreeTo, createPlace, type Place } from './browser.ts';
 
 let place: Place;
 beforeAll(async () => {
@@ -24,9 +24,7 @@ test('the user allows a blocked host for a run, with the mouse and with the keyb
   // The newest host is first: k moves up to it, a asks, Enter allows it.
   await row('two.test').waitFor();
   await page.keyboard.press('k');
-  await page.keyboard.press('a');
-  await page.getByRole('dialog', { name: 'Allow two.test for this run?' }).waitFor();
-  await page.keyboard.press('Enter');
+  await agreeTo(page, 'a', 'Allow two.test for this run?');
   await page.getByText('two.test is allowed in tries, until it ends.').waitFor();
   // Only the runner knows these rules; no file contains them.
   const rules = await machine.server.call<{ rules: { action: string; text: string; origin: string }[] }>(

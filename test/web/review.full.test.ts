@@ -2,7 +2,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServerMachine } from '../server/place.ts';
-import { expectAccessible, picture, type Place } from './browser.ts';
+import { agreeTo, expectAccessible, picture, type Place } from './browser.ts';
 import { bar, createReviews, diff, file, openReview } from './review-place.ts';
 
 const LINES = Array.from({ length: 60 }, (_, i) => `export const value${i + 1} = ${i + 1}; // number ${i + 1}`);
@@ -228,7 +228,19 @@ test('the whole review works with the keyboard alone', async () => {
   await keys('Escape');
   await question.waitFor({ state: 'detached' });
   expect(machine.git('rev-parse', 'main')).toBe(before);
+  // "Merge them" and Enter: the last letter opens the question, which does not take the sentence's Enter, nor one as fast as that.
+  await page.keyboard.type('them');
+  await question.getByText('You are typing.').waitFor();
+  await keys('Enter', 'Escape');
+  await question.waitFor({ state: 'detached' });
+  await keys('h');
+  await page.waitForTimeout(300);
   await keys('m', 'Enter');
+  await question.getByText('Enter', { exact: true }).filter({ visible: true }).waitFor();
+  await keys('Escape');
+  await question.waitFor({ state: 'detached' });
+  expect(machine.git('rev-parse', 'main')).toBe(before);
+  await agreeTo(page, 'm', 'Merge 6 files into main?');
   await bar(page).getByText('6 files merged into main').waitFor();
   expect(machine.read('src/values.ts')).toContain('second');
   expect(machine.read('src/values.ts')).not.toContain('NUMBER');

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiNetwork, ApiTaskDetail } from '../../src/protocol/api/api.ts';
-import { createPlace, type Place } from './browser.ts';
+import { agreeTo, createPlace, type Place } from './browser.ts';
 
 let place: Place;
 beforeAll(async () => {
@@ -168,9 +168,7 @@ test('the user stops, restarts and forks a task, and searches its logs', async (
   await page.getByRole('button', { name: 'Restart', exact: true }).click();
   await page.locator('header [data-state=running]').waitFor();
   await page.getByRole('feed').getByText('waiting', { exact: true }).waitFor();
-  await page.keyboard.press('s');
-  await page.getByRole('dialog', { name: /^Stop / }).waitFor();
-  await page.keyboard.press('Enter');
+  await agreeTo(page, 's', /^Stop /);
   await page.locator('header [data-state=stopped]').waitFor();
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Fork' }).click();

@@ -1,6 +1,6 @@
 // test/web/tasks.full.test.ts: starts goals and navigates the task list, in a browser.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createPlace, type Place } from './browser.ts';
+import { agreeTo, createPlace, type Place } from './browser.ts';
 
 let place: Place;
 beforeAll(async () => {
@@ -60,9 +60,7 @@ test('the task list works with the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: /say: hello/ }).waitFor();
   expect(page.url()).toContain('/t/say-hello');
-  await page.keyboard.press('s');
-  await page.getByRole('dialog', { name: /^Stop / }).waitFor();
-  await page.keyboard.press('Enter');
+  await agreeTo(page, 's', /^Stop /);
   await page.locator('header [data-state=stopped]').waitFor();
   await page.keyboard.press('g');
   await page.keyboard.press('t');

@@ -24,7 +24,7 @@ const STATUSES = {
   conflict: 'changed on both sides, or in use by another process',
   limit: 'a limit was reached',
   unavailable: 'a protection or program is missing; see: ags doctor',
-  cancelled: 'cancelled with Ctrl-C',
+  cancelled: 'cancelled with Ctrl-C or Ctrl-D, or the task was stopped',
 } as const satisfies Record<keyof typeof EXIT, string>;
 
 function exitCodes(paint: Paint): string {

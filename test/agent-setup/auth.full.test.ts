@@ -244,7 +244,8 @@ curl -sS --cacert "$CA" https://other.test/ -H "authorization: Bearer $BOLT_KEY"
     screen.type(`${process.execPath} ${DRIVER} ${DIST} cli auth acme --token\n`);
     await screen.until('Token (it is not shown):');
     screen.press('C-c');
-    expect((await screen.ended()).code).toBe(130);
+    const cancelled = await screen.ended();
+    expect([cancelled.code, cancelled.shown.trim().split('\n').at(-1)]).toEqual([130, 'ags: Cancelled.']);
     expect(readFileSync(credentials(place, 'acme.value'), 'utf8')).toBe(key);
   }, 90_000);
 

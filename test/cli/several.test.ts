@@ -90,7 +90,7 @@ test('merge takes several tasks, asks once, and a conflict of one leaves the oth
   expect((await machine.ags(['merge', three, '--dry-run', '--', two])).stderr).toContain(`${three}: 1 file onto main`);
 
   const no = onTerminal(machine, ['merge', '--ready'], { answer: 'n' });
-  expect([no.code, no.screen.match(/Merge .*?\?/g)]).toEqual([130, ['Merge 3 tasks?']]);
+  expect([no.code, no.screen.match(/Merge .*?\?/g)]).toEqual([1, ['Merge 3 tasks?']]);
   expect(subjects()).toEqual([]);
   const yes = onTerminal(machine, ['merge', one, two, three, '--'], { answer: 'y' });
   expect(yes.screen).toContain(`Conflict: main and ${two} both changed 1 file.`);

@@ -19,7 +19,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.type(`ags merge ${task.id}\n`);
     await screen.until(/NEW +new\.txt[\s\S]*Merge\? \[y\/N\]/);
     screen.type('n\n');
-    expect((await screen.ended()).code).toBe(130);
+    expect((await screen.ended()).code).toBe(1);
     expect(machine.has('new.txt')).toBe(false);
     // Ctrl-C and Ctrl-D answer no, in one line.
     for (const key of ['\u0003', '\u0004']) {

@@ -90,7 +90,11 @@ export async function seen(page: Page, words: string): Promise<void> {
 export async function agreeTo(page: Page, key: string, title: string | RegExp): Promise<void> {
   await page.waitForTimeout(300);
   await page.keyboard.press(key);
-  await page.getByRole('dialog', { name: title }).getByText('Enter', { exact: true }).filter({ visible: true }).waitFor();
+  await page
+    .getByRole('dialog', { name: title })
+    .getByText('Enter', { exact: true })
+    .filter({ visible: true })
+    .waitFor();
   await page.keyboard.press('Enter');
 }
 

@@ -146,7 +146,7 @@ async function interactive(at: At, args: Arguments, ctx: Context): Promise<numbe
     if (/^y(es)?$/i.test(answer)) return copyVariable(at, variable, args, ctx);
   }
   const typed = await readSecret(`${way.kind === 'token' ? 'Token' : 'Key'} (it is not shown): `, ctx);
-  return typed === null ? EXIT.cancelled : keep(at, way, typed, args, ctx);
+  return keep(at, way, typed, args, ctx);
 }
 
 async function chooseWay({ agent, ways }: At, ctx: Context): Promise<SignIn | null> {

@@ -96,7 +96,7 @@ async function mergeEach(tasks: readonly Named[], wish: Wish, ctx: Context): Pro
   }
   if (shown.size > 0 && !/^y(es)?$/i.test(await ctx.ask(`Merge ${count(shown.size, 'task')}? [y/N] `))) {
     ctx.stderr.write('Nothing was merged.\n');
-    return EXIT.cancelled;
+    return EXIT.failed;
   }
   return eachTask(ctx, tasks, false, (task) =>
     mergeOne(task, { ...wish, asks: false }, ctx, (plan) => {
@@ -130,11 +130,12 @@ async function requestOf(task: StoredTask, { paths, values }: Wish, ctx: Context
   };
 }
 
-/** The files and parts that the user chooses on the terminal; null: none. */
-async function choose(ctx: Context, task: StoredTask, request: MergeRequest): Promise<MergeRequest | null> {
+/** The files and parts that the user chooses on the terminal, or the exit status if there are none. */
+async function choose(ctx: Context, task: StoredTask, request: MergeRequest): Promise<MergeRequest | number> {
   const { chooseForMerge } = await import('../review/choose-merge.ts');
   const chosen = await chooseForMerge(ctx, task, request);
-  return chosen === null || chosen.files.length === 0 ? null : { ...request, paths: [], chosen };
+  if (chosen === null) return EXIT.cancelled;
+  return chosen.files.length === 0 ? EXIT.failed : { ...request, paths: [], chosen };
 }
 
 /** `agree` throws if the plan is not what the user has agreed to. */
@@ -146,9 +147,9 @@ async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (pla
   const check = !dry && (values['check'] === true || rules.required);
   const request = await requestOf(task, wish, ctx);
   const chosen = values['patch'] === true ? await choose(ctx, task, request) : request;
-  if (chosen === null) {
+  if (typeof chosen === 'number') {
     ctx.stderr.write('Nothing was merged.\n');
-    return { exit: EXIT.cancelled, word: 'not merged' };
+    return { exit: chosen, word: 'not merged', stop: chosen === EXIT.cancelled };
   }
   const opened = await openChecked(ctx, task, chosen, { check, rules, quiet: json });
   if (typeof opened === 'number')
@@ -162,7 +163,7 @@ async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (pla
   if (plan.to !== null && (dry || asks)) await show(plan, task, rules, ctx);
   if (plan.to !== null && !dry && asks && !/^y(es)?$/i.test(await ctx.ask('Merge? [y/N] '))) {
     ctx.stderr.write('Nothing was merged.\n');
-    return { exit: EXIT.cancelled, word: 'not merged' };
+    return { exit: EXIT.failed, word: 'not merged' };
   }
   if (!dry) await meanwhile(ctx, `Merging ${name}`, merge.carryOut());
   if (json)

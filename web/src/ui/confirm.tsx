@@ -96,7 +96,8 @@ function Confirm({
           <div className="flex justify-end gap-2">
             <Base.Close render={<Button />}>Cancel</Base.Close>
             <Button look="primary" onClick={confirm}>
-              {question.label} {typed ? null : (
+              {question.label}{' '}
+              {typed ? null : (
                 <span className={ready ? '' : 'invisible'}>
                   <Keys keys="enter" />
                 </span>

@@ -84,7 +84,7 @@ function lastMerge(merges: readonly NumberedMerge[], task: string | undefined): 
   if (found !== undefined) return found;
   throw new AgsError(
     'task.not-found',
-    task === undefined ? 'ags has merged nothing in this repository.' : `${task} is not merged.`,
+    task === undefined ? 'There is no merge to undo in this repository.' : `${task} is not merged.`,
     { hint: 'List tasks: ags list' },
   );
 }

@@ -10,7 +10,8 @@ let place: Place;
 
 beforeAll(async () => {
   const small = Object.fromEntries(NAMES.map((name) => [name, LONG.slice(0, 60).join('\n')]));
-  const edits = "perl -pi -e 's/^(\\d+0):/$1 changed:/' a-long.txt z*.txt && perl -pi -e 's/^/ /' b-spaces.txt";
+  const edits =
+    "perl -pi -e 's/^(\\d+0):/$1 changed:/' a-long.txt z?.txt && perl -pi -e 's/^/ /' b-spaces.txt && echo last > zz-last.txt";
   place = await createReviews(
     { 'a-long.txt': `${LONG.join('\n')}\n`, 'b-spaces.txt': LONG.slice(0, 400).join('\n'), ...small },
     { far: `run: ${edits}` },
@@ -42,9 +43,11 @@ test(
   async () => {
     await using window = await openReview(place, 'far');
     const { page } = window;
-    for (const name of ['z2.txt', 'z5.txt']) {
+    // The last one too, which is shorter than the window.
+    for (const name of ['z2.txt', 'zz-last.txt', 'z5.txt']) {
       await page.goto(new URL(`?file=${name}`, page.url()).href);
       await expectAtTop(page, name);
+      await page.getByRole('treeitem', { name, selected: true }).waitFor();
     }
     for (const name of ['z1.txt', 'z7.txt', 'b-spaces.txt', 'z4.txt']) {
       await file(page, name).click();

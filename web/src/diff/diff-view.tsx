@@ -94,7 +94,8 @@ function View({
     topFile() {
       const viewer = view.current?.getInstance();
       if (viewer === undefined) return null;
-      const top = viewer.getScrollTop() + HEADER_PX;
+      // Of a folded or still empty file only the header is there: the next file begins just below it.
+      const top = viewer.getScrollTop() + HEADER_PX / 2;
       const seen = viewer.getRenderedItems().findLast(({ id }) => (viewer.getTopForItem(id) ?? 0) <= top);
       return seen?.id ?? viewer.getRenderedItems()[0]?.id ?? null;
     },
@@ -105,6 +106,15 @@ function View({
     gutter.current = onGutter;
   });
   const comments = onGutter !== null;
+  // Below the last file, so that it can be at the top too, however short it is.
+  const [paddingBottom, setPaddingBottom] = useState(0);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() => setPaddingBottom(Math.max(0, element.clientHeight - HEADER_PX)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
   const options = useMemo(
     () => ({
       theme: THEMES,
@@ -120,11 +130,11 @@ function View({
       lineHoverHighlight: 'number' as const,
       preferredHighlighter: 'highlights' as const,
       itemMetrics: { diffHeaderHeight: HEADER_PX, lineHeight: 20 },
-      layout: { paddingTop: 0, paddingBottom: 400, gap: 0 },
+      layout: { paddingTop: 0, paddingBottom, gap: 0 },
       onGutterUtilityClick: (range: CodeViewLineSelection['range'], context: { item: { id: string } }) =>
         gutter.current?.(rangeOf({ id: context.item.id, range })),
     }),
-    [theme, layout, comments],
+    [theme, layout, comments, paddingBottom],
   );
   const selectedLines = useMemo(
     () =>

@@ -115,7 +115,8 @@ async function planMerge(
     at: context.now().toISOString(),
     whole,
     files: take.length,
-    of: take.length + left.length,
+    // A file that is taken in part is in both.
+    of: new Set([...take, ...left].map(({ path }) => path)).size,
     taken: { run: stored.run.number ?? 1, tree: merged.nextBase },
   } as const;
   const why = `ags: merge ${stored.task.name}`;

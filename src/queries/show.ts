@@ -4,6 +4,7 @@ import { eachEvent } from '../store/follow-events.ts';
 import type { EventLine } from '../protocol/event.ts';
 import type { StoredTask } from '../store/tasks.ts';
 import type { TaskRow } from './list.ts';
+import { followMerges, lastStanding, type StandingMerge } from './standing-merges.ts';
 
 export interface TaskFacts {
   readonly name: string;
@@ -23,6 +24,8 @@ export interface TaskFacts {
   readonly turns: number;
   readonly used: string | null;
   readonly changes: string | null;
+  /** Its last merge that was not undone. */
+  readonly merged: Omit<StandingMerge, 'at'> | null;
   readonly checks: TaskRow['checks'];
   /** Hosts that the gateway refused. */
   readonly denied: readonly string[];
@@ -35,10 +38,12 @@ export interface TaskFacts {
 
 export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFacts {
   const denied = new Set<string>();
+  const merges: StandingMerge[] = [];
   let lastWord: EventLine | null = null;
   eachEvent(paths.events, (event) => {
     if (event.type === 'network.denied') denied.add(`${event.host}:${event.port}`);
     if (event.type === 'agent.said') lastWord = event;
+    followMerges(merges, event);
   });
   const { goal } = task;
   const branch = run.result == null ? null : `ags/${task.name}`;
@@ -66,6 +71,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
       run.result == null
         ? null
         : `${count(run.result.files, 'file')}, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
+    merged: lastStanding(merges, task),
     checks: row.checks,
     denied: [...denied],
     sandbox: run.label,

@@ -9,6 +9,7 @@ import type { Change } from '../protocol/changes.ts';
 import {
   countPairs,
   diffBytes,
+  diffTrees,
   isBlob,
   readBlobs,
   storeBlob,
@@ -96,15 +97,26 @@ export function countShown({ paths }: StoredTask, { files }: ShownChanges): Retu
   return countPairs(paths.staging, files);
 }
 
-/** The branch that the task would be merged into, and the files that conflict there. */
+/** The branch that the task would be merged into, the files that conflict there, and those that an earlier merge took. */
 export async function mergeOutlook(
   context: HostContext,
   stored: StoredTask,
   { agent }: ShownChanges,
-): Promise<{ branch: string | null; commit: string | null; conflicts: ReadonlySet<string> }> {
+): Promise<{
+  branch: string | null;
+  commit: string | null;
+  conflicts: ReadonlySet<string>;
+  /** Whether an earlier merge took this path whole. */
+  isMerged(path: string): boolean;
+}> {
   const { task, paths } = stored;
   const ref = task.goal?.baseRef ?? null;
-  const none = { branch: ref?.replace('refs/heads/', '') ?? null, commit: null, conflicts: new Set<string>() };
+  const none = {
+    branch: ref?.replace('refs/heads/', '') ?? null,
+    commit: null,
+    conflicts: new Set<string>(),
+    isMerged: () => false,
+  };
   const repository =
     ref === null || agent === null ? null : await repositoryAt(context, task.project).catch(() => null);
   if (repository === null || ref === null || agent === null) return none;
@@ -114,7 +126,11 @@ export async function mergeOutlook(
   const base = await mergeBase(context, stored, { base: agent.base, repository, ref, tip: commit });
   const ours = await treeOf(paths.staging, commit);
   const merged = await mergeTrees(paths.staging, { base, ours, theirs: agent.tree });
-  return { ...none, commit, conflicts: new Set('conflicts' in merged ? merged.conflicts : []) };
+  const conflicts = new Set('conflicts' in merged ? merged.conflicts : []);
+  if (base === (await treeOf(paths.staging, agent.base))) return { ...none, commit, conflicts };
+  const rest = await diffTrees(paths.staging, base, agent.tree, { renames: false });
+  const open = new Set(rest.map(({ path }) => path));
+  return { ...none, commit, conflicts, isMerged: (path) => !open.has(path) };
 }
 
 /** The content that the user has viewed, and the content now. null if the viewed content no longer exists. */

@@ -1,6 +1,7 @@
 // test/server/changes.test.ts: a task's changes have an id, and files and hunks are selected by number only.
 // needs: sandbox
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ApiTask } from '../../src/protocol/api/api.ts';
 import type { ApiChanges, ApiFile, ApiFileText, Applied, Merged } from '../../src/protocol/api/review.ts';
 import { type Caller, CALLERS, ONE } from '../harness.ts';
 import { createServerMachine, type ServerMachine } from './place.ts';
@@ -74,7 +75,22 @@ describe.each(CALLERS)('as %s', (caller) => {
     expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt'].replace('line 38', 'LAST'));
     expect(machine.git('status', '--porcelain')).toBe('');
 
+    // The row says what stands, and the files that the branch has are marked.
+    const standing = async (): Promise<unknown> => ({
+      row: (await server.call<ApiTask>('GET', '/api/tasks/work')).json.merged,
+      files: (await server.call<ApiChanges>('GET', '/api/tasks/work/changes')).json.files.map((file) => file.merged),
+    });
+    const commit = machine.git('rev-parse', 'main').trim();
+    expect(await standing()).toEqual({
+      row: { branch: 'main', commit, files: 2, of: 4 },
+      files: [false, false, true, false],
+    });
+    expect((await machine.ags(['show', 'work'])).stdout).toContain(
+      `merged   2 of 4 files into main as ${commit.slice(0, 7)}; to undo: ags undo`,
+    );
+
     const undone = await server.call<{ text: string }>('POST', '/api/tasks/work/undo');
+    expect(await standing()).toEqual({ row: null, files: [false, false, false, false] });
     expect(undone.json.text).toContain('was undone');
     expect(machine.read('src/long.txt')).toBe(FILES['src/long.txt']);
   });

@@ -93,8 +93,15 @@ test('the user reads changes, comments, selects files and hunks, merges and undo
     false,
   ]);
 
-  await bar(page).getByRole('button', { name: 'Undo' }).click();
+  // After a reload too, the page says what is merged, does not offer it again, and takes it back.
+  await page.reload();
+  await bar(page)
+    .getByText(/^4 of 8 files merged into main as [0-9a-f]{7}$/)
+    .waitFor();
+  await expect.poll(() => file(page, 'old.txt').getAttribute('aria-checked')).toBe('false');
+  await bar(page).getByRole('button', { name: 'Undo merge' }).click();
   await bar(page).getByRole('button', { name: 'Merge 4 files' }).waitFor();
+  expect(await bar(page).getByText('merged into').count()).toBe(0);
   expect(machine.read('src/values.ts')).toBe(FILES['src/values.ts']);
   expect(machine.git('status', '--porcelain')).toBe('');
 

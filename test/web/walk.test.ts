@@ -1,6 +1,6 @@
 // test/web/walk.test.ts: starts, watches, reviews, merges and undoes a task with the keyboard alone, in a browser.
 import { expect, test } from 'vitest';
-import { createPlace } from './browser.ts';
+import { agreeTo, createPlace } from './browser.ts';
 
 test('the user starts, watches, reviews, merges and undoes a task with the keyboard alone', async () => {
   await using place = await createPlace({ 'README.md': '# project\n', 'src/a.ts': 'export const a = 1;\n' });
@@ -39,13 +39,15 @@ test('the user starts, watches, reviews, merges and undoes a task with the keybo
   await page.keyboard.type('write: more.md yes');
   await keys('Control+Enter');
   await page.getByText('Queued until the agent finishes its turn.').first().waitFor();
-  await keys('Escape', 's', 'Enter');
+  await keys('Escape');
+  await agreeTo(page, 's', /^Stop /);
   await page.locator('header [data-state=stopped]').waitFor();
   await page.getByText(/^Review changes/).waitFor();
   await keys('o');
   const bar = page.getByRole('region', { name: 'Merge' });
   await bar.getByText(/Merges cleanly onto/).waitFor();
-  await keys('j', 'j', 'v', 'm', 'Enter');
+  await keys('j', 'j', 'v');
+  await agreeTo(page, 'm', /^Merge /);
   await bar.getByText('2 files merged into main').waitFor();
   expect([machine.read('src/a.ts'), machine.read('notes.md')]).toEqual(['export const a = 2;\n', 'hello\n']);
   await tabTo(/^Undo merge$/);

@@ -3,7 +3,7 @@ import { EXIT, flat } from '../../protocol/errors.ts';
 import { STATE_WORDS } from '../../protocol/run-state.ts';
 import { sumsAt } from '../../protocol/run-time.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { formatDuration } from '../../lib/units.ts';
+import { count, formatDuration } from '../../lib/units.ts';
 import type { BudgetNow } from '../../queries/budgets.ts';
 import type { StoredTask } from '../../store/tasks.ts';
 import { age } from '../terminal/format.ts';
@@ -59,6 +59,7 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
     ...(facts.used === null ? [] : [['used', facts.used] as [string, string]]),
     ...facts.budgets.map((one): [string, string] => ['budget', budgetText(one)]),
     ...(facts.changes === null ? [] : [['changes', facts.changes] as [string, string]]),
+    ...(facts.merged === null ? [] : [['merged', mergedText(facts.merged, facts.name)] as [string, string]]),
     ...(facts.checks === null ? [] : [['checks', checksText(facts.checks, ctx)] as [string, string]]),
     ...(facts.denied.length === 0 ? [] : [['refused', facts.denied.join(', ')] as [string, string]]),
     ...(facts.sandbox === '' ? [] : [['sandbox', facts.sandbox] as [string, string]]),
@@ -78,6 +79,12 @@ async function print(stored: StoredTask, facts: Facts, ctx: Context): Promise<vo
   }
   const { nextSteps } = await import('../terminal/next-steps.ts');
   ctx.stderr.write(nextSteps(stored));
+}
+
+function mergedText({ files, of, branch, commit }: NonNullable<Facts['merged']>, name: string): string {
+  const which =
+    files === null || of === null ? '' : files === of ? `${count(of, 'file')} ` : `${files} of ${count(of, 'file')} `;
+  return `${which}into ${branch} as ${commit.slice(0, 7)}; to undo: ags undo ${name}`;
 }
 
 function checksText({ state, passed, of, name, line, endedAtMs }: NonNullable<Facts['checks']>, ctx: Context): string {

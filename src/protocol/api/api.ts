@@ -114,6 +114,12 @@ export const ApiTask = z.object({
   risky: z.number().nullable().meta({ description: 'Number of files that can run code; null: not determined.' }),
   blockedHosts: z.array(z.string()),
   ...PROOFS,
+  merged: z
+    .object({ branch: z.string(), commit: z.string(), files: z.number().nullable(), of: z.number().nullable() })
+    .nullable()
+    .meta({
+      description: 'Its last merge that was not undone, which `POST .../undo` takes back: how many files, of how many.',
+    }),
   seq: z.number().meta({ description: 'Number of the last event that this row includes.' }),
 });
 export type ApiTask = z.infer<typeof ApiTask>;

@@ -15,6 +15,7 @@ export const ApiFile = z.object({
   added: z.number().nullable().meta({ description: 'null: not text.' }),
   removed: z.number().nullable(),
   conflict: z.boolean().meta({ description: 'It also changed on the target branch.' }),
+  merged: z.boolean().meta({ description: 'The target branch has this change already, from an earlier merge.' }),
   folded: z.string().nullable().meta({ description: 'Why it is shown folded: lock file, generated, large.' }),
 });
 export type ApiFile = z.infer<typeof ApiFile>;

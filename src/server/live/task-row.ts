@@ -11,6 +11,7 @@ import type { EventLine } from '../../protocol/event.ts';
 import { doingWords } from '../../queries/doing.ts';
 import { readEntry, type TaskEntry } from '../../queries/entries.ts';
 import { describeTask, rankOf, type TaskRow } from '../../queries/list.ts';
+import { followMerges, lastStanding, type StandingMerge } from '../../queries/standing-merges.ts';
 import { projectId } from '../../projects/known-projects.ts';
 import { agentTitle } from '../../agent-setup/about.ts';
 
@@ -34,6 +35,7 @@ export interface EventFacts {
   readonly blocked: Set<string>;
   /** By path, latest last. */
   readonly touched: Map<string, string>;
+  readonly merges: StandingMerge[];
 }
 
 /** null: the task does not exist (any more). */
@@ -44,7 +46,7 @@ export async function openRow(
 ): Promise<LiveRow | null> {
   const entry = await readEntry(stateDir, id);
   if (entry.kind === 'partial') return null;
-  const facts: EventFacts = { doing: null, blocked: new Set(), touched: new Map() };
+  const facts: EventFacts = { doing: null, blocked: new Set(), touched: new Map(), merges: [] };
   // Assigned below, before the tail is first read.
   let liveRow: LiveRow | null = null;
   const tail = createEventTail(entry.paths.events, LOOK_BACK, {
@@ -58,6 +60,7 @@ export async function openRow(
       facts.doing = null;
       facts.blocked.clear();
       facts.touched.clear();
+      facts.merges.length = 0;
       if (liveRow !== null) on.replaced(liveRow);
     },
     matters: (line) => LASTING.test(line),
@@ -109,10 +112,11 @@ const MAX_TOUCHED = 500;
 const MAX_BLOCKED = 100;
 
 /** Matches raw log lines of the events that `learn` remembers beyond the next event. */
-const LASTING = /"type":"network\.denied"|"kind":"write"/;
+const LASTING = /"type":"(?:network\.denied|merge\.(?:done|undone))"|"kind":"write"/;
 
 function learn(facts: EventFacts, event: EventLine): void {
   facts.doing = doingWords(event) ?? facts.doing;
+  followMerges(facts.merges, event);
   if (event.type === 'network.denied' && facts.blocked.size < MAX_BLOCKED)
     facts.blocked.add(`${event.host}:${event.port}`);
   if (event.type !== 'tool.started' || event.action?.kind !== 'write') return;
@@ -172,6 +176,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     blockedHosts: [...facts.blocked],
     checks: row.checks,
     attacked: row.attacked,
+    merged: lastStanding(facts.merges, stored?.task),
     seq,
   };
 }

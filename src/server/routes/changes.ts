@@ -176,7 +176,7 @@ function fileOf({ files }: ShownChanges, n: string): ShownFile {
 
 async function apiChanges(context: HostContext, stored: StoredTask, shown: ShownChanges): Promise<ApiChanges> {
   const counts = await countShown(stored, shown);
-  const { branch, commit, conflicts } = await mergeOutlook(context, stored, shown);
+  const { branch, commit, conflicts, isMerged } = await mergeOutlook(context, stored, shown);
   const files = shown.files.map(({ n, change }): ApiFile => {
     const count = counts[n] ?? null;
     const lines = { added: count?.added ?? null, removed: count?.removed ?? null };
@@ -192,6 +192,7 @@ async function apiChanges(context: HostContext, stored: StoredTask, shown: Shown
       bytes: change.after?.bytes ?? change.before?.bytes ?? 0,
       ...lines,
       conflict: change.conflict === 'conflicts' || conflicts.has(change.path),
+      merged: [change.path, change.from ?? change.path].every(isMerged),
       folded: foldedBecause({ path: change.path, kind: change.kind, ...lines }),
     };
   });

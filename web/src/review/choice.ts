@@ -1,5 +1,5 @@
 // web/src/review/choice.ts: which files and hunks to merge. Pure.
-// Invariant: files that can run code are never included by default.
+// Invariant: files that can run code are never included by default, nor are files that the branch has already.
 import type { ApiChanges, ApiFile } from '../../../src/protocol/api/review.ts';
 
 /** By file number; a set holds hunk numbers. Files that are missing here are excluded. */
@@ -12,7 +12,7 @@ export const canRun = ({ lane }: ApiFile): boolean => lane !== 'inert';
 export const fingerprintOf = ({ oid, mode }: ApiFile): string => `${oid.after ?? 'gone'} ${mode.after ?? ''}`;
 
 export function firstChoice(files: readonly ApiFile[]): Choice {
-  return new Map(files.filter((file) => !canRun(file)).map(({ n }) => [n, 'all']));
+  return new Map(files.filter((file) => !canRun(file) && !file.merged).map(({ n }) => [n, 'all']));
 }
 
 /** The user's choices that differ from the default, by path. Each holds only for exactly this content of the file. */

@@ -76,6 +76,7 @@ export function FileHeader({ file }: { file: ApiFile }): ReactNode {
           Show new changes
         </Button>
       ) : null}
+      {review.isMerged(file) ? <span className="shrink-0 text-sm text-ok">merged</span> : null}
       {unseen ? (
         <Button size="small" onClick={() => review.setOpen(file, true)}>
           Show diff

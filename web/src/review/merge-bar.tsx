@@ -1,6 +1,6 @@
 // web/src/review/merge-bar.tsx: the merge panel: selected files, target branch, trial merge, checks and the merge button.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { ChevronDown, GitBranch, GitMerge, LoaderCircle, Undo2 } from 'lucide-react';
+import { ChevronDown, GitBranch, GitMerge, LoaderCircle } from 'lucide-react';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
@@ -17,6 +17,7 @@ import { FIELD, TextField } from '../ui/fields.tsx';
 import { ChoiceChip, Menu, MenuItem } from '../ui/menu.tsx';
 import { Failure } from '../ui/states.tsx';
 import { showToast } from '../ui/toasts.tsx';
+import { MergedLine } from '../tasks/merged-line.tsx';
 import { CHECKS_FIRST, ChecksBar } from './checks-bar.tsx';
 import { selectionOf } from './choice.ts';
 import { MergeResult, MergePreview } from './merge-preview.tsx';
@@ -114,6 +115,7 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
       aria-label="Merge"
       className="flex shrink-0 flex-col gap-2 overflow-y-auto [@media(min-height:40rem)]:max-h-[55%] border-t border-line bg-panel p-3"
     >
+      {task.can.includes('undo') ? <MergedLine task={task} busy={busy} onUndo={() => undo.mutate()} /> : null}
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <span className="tabular font-medium">
           {count} of {plural(review.files.length, 'file')}
@@ -174,11 +176,6 @@ export function MergeBar({ task }: { task: ApiTaskDetail }): ReactNode {
           <MenuItem onPick={() => setKeepCommits(!keepCommits)}>
             {keepCommits ? 'Squash into one commit' : "Keep the agent's commits"}
           </MenuItem>
-          {task.can.includes('undo') ? (
-            <MenuItem icon={<Undo2 size={16} aria-hidden />} onPick={() => undo.mutate()}>
-              Undo merge
-            </MenuItem>
-          ) : null}
         </Menu>
       </div>
       {keepCommits ? <p className="text-xs text-muted">The merge keeps the agent’s commits.</p> : null}

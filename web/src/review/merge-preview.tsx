@@ -22,7 +22,14 @@ export function MergePreview({
   count: number;
 }): ReactNode {
   const review = useReview();
-  if (count === 0) return <p className="text-sm text-muted">Select files to see whether they merge.</p>;
+  if (count === 0)
+    return (
+      <p className="text-sm text-muted">
+        {review.files.every((file) => review.isMerged(file))
+          ? 'The branch has all of these changes.'
+          : 'Select files to see whether they merge.'}
+      </p>
+    );
   if (error !== null) return <Failure tight error={error} title="The trial merge failed" />;
   if (trial === undefined || trying)
     return (

@@ -59,12 +59,15 @@ function Review({ id }: { id: string }): ReactNode {
       </>
     );
   const newer = latest.data !== undefined && latest.data.id !== changes.id ? latest.data : null;
+  // Of the version that is shown, which files the branch has by now.
+  const now = latest.data?.id === changes.id ? latest.data : changes;
   return (
     <Suspense fallback={<Loading />}>
       <Screen
         key={changes.id}
         task={task}
         changes={changes}
+        merged={new Set(now.files.filter((file) => file.merged).map(({ n }) => n))}
         newer={newer === null ? null : <Newer from={changes} to={newer} onUpdate={() => setShown(newer)} />}
       />
     </Suspense>

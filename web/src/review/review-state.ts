@@ -32,6 +32,8 @@ export interface Review {
 
   isOpen(file: ApiFile): boolean;
   setOpen(file: ApiFile, open: boolean): void;
+  /** The target branch has this change already. */
+  isMerged(file: ApiFile): boolean;
   /** The diff of exactly this content was open. Files that can run code need this before they can be included. */
   wasSeen(file: ApiFile): boolean;
   isViewed(file: ApiFile): boolean;
@@ -72,19 +74,35 @@ export function linesOfText(text: DiffText): DiffLine[] {
 
 const AFTER_JUMP_MS = 400;
 
-export function useReviewState(task: string, changes: ApiChanges, hideSpace: boolean): Review {
+/** `merged`: numbers of the files that the branch has by now. */
+export function useReviewState(
+  task: string,
+  changes: ApiChanges,
+  merged: ReadonlySet<number>,
+  hideSpace: boolean,
+): Review {
   const files = useMemo(() => inOrder(changes.files), [changes]);
   const byId = useMemo(() => new Map(files.map((file) => [idOf(file), file])), [files]);
   const [opened, setOpened] = useState<ReadonlyMap<number, boolean>>(new Map());
   const [seen, setSeen] = useStored<Readonly<Record<string, string>>>(`seen.${task}`, NOTHING);
+  const mayRun = (file: ApiFile): boolean => !canRun(file) || seen[file.path] === fingerprintOf(file);
   const [choice, setChoice] = useState(() =>
-    restoredChoice(
-      files,
-      readPreference(`choice.${task}`, NO_CHOICE),
-      (file) => seen[file.path] === fingerprintOf(file),
-    ),
+    restoredChoice(files, readPreference(`choice.${task}`, NO_CHOICE), mayRun),
   );
-  useEffect(() => writePreference(`choice.${task}`, keptChoice(files, choice)), [task, files, choice]);
+  const [mergedBefore, setMergedBefore] = useState(
+    () => new Set(files.filter((file) => file.merged).map(({ n }) => n)),
+  );
+  if (merged.size !== mergedBefore.size || files.some(({ n }) => merged.has(n) !== mergedBefore.has(n))) {
+    // A merge takes its files out of the choice, and its undo brings them back.
+    setMergedBefore(new Set(merged));
+    const gone = files.filter(({ n }) => merged.has(n) && !mergedBefore.has(n));
+    const back = files.filter((file) => !merged.has(file.n) && mergedBefore.has(file.n) && mayRun(file));
+    setChoice((before) => withFiles(withFiles(before, gone, false), back, true));
+  }
+  useEffect(() => {
+    const now = files.map((file) => ({ ...file, merged: mergedBefore.has(file.n) }));
+    writePreference(`choice.${task}`, keptChoice(now, choice));
+  }, [task, files, mergedBefore, choice]);
   const [viewed, setViewed] = useStored<Readonly<Record<string, string>>>(`viewed.${task}`, NOTHING);
   const [current, setCurrent] = useState<ApiFile | null>(files[0] ?? null);
   const [cursor, setCursor] = useState<LineRange | null>(null);
@@ -144,6 +162,7 @@ export function useReviewState(task: string, changes: ApiChanges, hideSpace: boo
     },
     isOpen,
     setOpen,
+    isMerged: ({ n }) => mergedBefore.has(n),
     wasSeen,
     isViewed: (file) => viewed[file.path] === fingerprintOf(file),
     hideSpace,

@@ -35,16 +35,18 @@ const PANES = [
 export function ReviewScreen({
   task,
   changes,
+  merged,
   newer,
 }: {
   task: ApiTaskDetail;
   changes: ApiChanges;
+  merged: ReadonlySet<number>;
   newer: ReactNode;
 }): ReactNode {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const [hideSpace, setHideSpace] = useState(false);
-  const state = useReviewState(task.id, changes, hideSpace);
+  const state = useReviewState(task.id, changes, merged, hideSpace);
   const [usual, setUsual] = usePreference<Layout>('layout', 'unified');
   const layout = LAYOUTS.find(({ value }) => value === search.layout)?.value ?? usual;
   const setLayout = (next: Layout): void => {

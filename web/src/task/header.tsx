@@ -1,18 +1,15 @@
 // web/src/task/header.tsx: the title, state and actions of a task.
 import { useNavigate } from '@tanstack/react-router';
 import { Ellipsis, GitFork, RotateCcw, Square, Trash2, Undo2 } from 'lucide-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { ApiTaskDetail } from '../../../src/protocol/api/api.ts';
 import { useAction } from '../actions/registry.ts';
-import { api } from '../api/client.ts';
-import { keys } from '../api/queries.ts';
 import { cleanLine } from '../text/clean.ts';
 import { BackLink, Button, IconButton, LinkButton } from '../ui/button.tsx';
 import { Cost, WorkTime } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
-import { showToast, showFailure } from '../ui/toasts.tsx';
+import { MergedLine } from '../tasks/merged-line.tsx';
 import { useTaskActions } from '../tasks/task-actions.tsx';
 import { SandboxChip } from './sandbox-chip.tsx';
 
@@ -21,20 +18,12 @@ export type Panel = 'terminal' | 'logs';
 export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
   const actions = useTaskActions();
   const navigate = useNavigate();
-  const client = useQueryClient();
   const at = { project: task.project, task: task.id };
   const can = (what: ApiTaskDetail['can'][number]): boolean => task.can.includes(what);
   const toList = (): void => void navigate({ to: '/p/$project', params: { project: task.project }, search: {} });
   const review = (): void => void navigate({ to: '/p/$project/t/$task/changes', params: at, search: {} });
-  const undo = useMutation({
-    mutationFn: async () => api.undo(task.id),
-    onSuccess: async ({ text }) => {
-      showToast(cleanLine(text));
-      await client.invalidateQueries({ queryKey: keys.task(task.id) });
-    },
-    onError: (error) => showFailure(error, 'Undo failed'),
-  });
-  useAction('undo-merge', () => undo.mutate(), can('undo'));
+  const undo = (): void => actions.undoMerge(task);
+  useAction('undo-merge', undo, can('undo'));
   useAction('stop', () => actions.askToStop(task), can('stop'));
   useAction('restart', () => actions.askToRestart(task), can('restart'));
   useAction('fork', () => actions.fork(task), can('fork'));
@@ -68,6 +57,11 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
             <Cost costMicros={task.costMicros} tokens={task.tokens} />
             <SandboxChip task={task} />
           </p>
+          {can('undo') ? (
+            <div className="mt-2">
+              <MergedLine task={task} onUndo={undo} />
+            </div>
+          ) : null}
           {task.reason === null ? null : (
             <p
               className={`mt-2 wrap-anywhere ${task.state === 'failed' || task.state === 'damaged' ? 'text-bad' : 'text-warn'}`}
@@ -116,7 +110,7 @@ export function TaskHeader({ task }: { task: ApiTaskDetail }): ReactNode {
             >
               Fork…
             </MenuItem>
-            <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={() => undo.mutate()}>
+            <MenuItem icon={<Undo2 size={16} aria-hidden />} disabled={!can('undo')} onPick={undo}>
               Undo merge
             </MenuItem>
             <MenuItem

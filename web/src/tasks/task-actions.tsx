@@ -20,6 +20,7 @@ export interface TaskActions {
   askToStop(task: ApiTask): void;
   askToRestart(task: ApiTask): void;
   restart(tasks: readonly ApiTask[]): void;
+  undoMerge(task: ApiTask): void;
   continueTask(task: ApiTask): void;
   fork(task: ApiTask): void;
   remove(tasks: readonly ApiTask[], after?: () => void): void;
@@ -94,6 +95,9 @@ export function TaskActionsProvider({ children }: { children: ReactNode }): Reac
           for (const { id } of tasks) stopped.current.delete(id);
           if (count > 0) showToast(`${plural(count, 'task')} restarted in a clean sandbox`);
         });
+      },
+      undoMerge(task) {
+        void each([task], async ({ id }) => showToast(cleanLine((await api.undo(id)).text)));
       },
       continueTask(task) {
         stopped.current.delete(task.id);

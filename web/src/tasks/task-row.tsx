@@ -11,6 +11,7 @@ import { ChecksStatus } from '../ui/checks-status.tsx';
 import { Cost, DiffStat, WorkTime, Files } from '../ui/figures.tsx';
 import { Menu, MenuItem } from '../ui/menu.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
+import { mergedWords } from './merged-line.tsx';
 import { useTaskActions } from './task-actions.tsx';
 
 /** All rows share these columns so that they align. In narrow windows, hidden columns move below the goal. */
@@ -123,6 +124,7 @@ function LastAction({ task }: { task: ApiTask }): ReactNode {
           {cleanLine(words, 160)}
         </p>
       )}
+      {task.merged === null ? null : <p className="text-ok wrap-anywhere">{mergedWords(task.merged)}</p>}
       {task.checks === null ? null : <ChecksStatus checks={task.checks} brief />}
       {blocked.length === 0 ? null : (
         <p
@@ -192,8 +194,13 @@ function NextAction({ task }: { task: ApiTask }): ReactNode {
           Stop
         </Button>
       ) : null;
-    case 'no-changes':
     case 'merged':
+      return task.merged === null || task.live ? null : (
+        <Button size="small" onClick={() => actions.undoMerge(task)}>
+          Undo merge
+        </Button>
+      );
+    case 'no-changes':
     case 'discarded':
     case 'damaged':
       return null;
@@ -224,6 +231,9 @@ function More({ task }: { task: ApiTask }): ReactNode {
       </MenuItem>
       <MenuItem disabled={task.kind !== 'agent'} onPick={() => actions.fork(task)}>
         Fork…
+      </MenuItem>
+      <MenuItem disabled={task.live || task.merged === null} onPick={() => actions.undoMerge(task)}>
+        Undo merge
       </MenuItem>
       <MenuItem danger disabled={task.live} onPick={() => actions.remove([task])}>
         Remove…

@@ -16,6 +16,8 @@ export function showToast(
     title,
     description: options.about,
     timeout: 6000,
+    // A key that is pressed again repeats its message: once on the screen is enough.
+    ...(options.action === undefined ? { id: `${title}\n${options.about ?? ''}` } : {}),
     ...(options.action === undefined
       ? {}
       : {

@@ -65,6 +65,7 @@ describe.each(USUAL)('as %s', (caller) => {
     screen.type('ags attach last');
     screen.press('Enter');
     await screen.until('ags: last is queued; its terminal opens when the agent starts. Ctrl-C leaves.');
+    await screen.until('     Waiting: 1 of 1 slots used, 1 task ahead');
     await machine.ags(['stop', 'last']);
     const ended = await screen.ended();
     expect(ended.shown).toContain('ags: last has ended: stopped. Stopped before it started.');

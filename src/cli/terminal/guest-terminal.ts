@@ -97,12 +97,15 @@ export async function openGuest(
 async function attach(ctx: Context, { task: { id, name, goal } }: StoredTask, wish: object): Promise<Socket | null> {
   if (goal?.interactive !== true) throw hasNoTerminal(name);
   let told = false;
-  const tell = (state: ShownState): void => {
-    if (!told)
-      ctx.stderr.write(
-        `ags: ${name} is ${STATE_WORDS[state]}; its terminal opens when the agent starts. Ctrl-C leaves.\n`,
-      );
+  const tell = async (state: ShownState, isOver: () => boolean): Promise<void> => {
+    if (told) return;
     told = true;
+    // By now it may have a reason to wait.
+    const reason = (await readTask(ctx.stateDir, id).catch(() => null))?.run.reason;
+    if (isOver()) return;
+    ctx.stderr.write(
+      `ags: ${name} is ${STATE_WORDS[state]}; its terminal opens when the agent starts. Ctrl-C leaves.\n${reason === undefined ? '' : `     ${visible(reason)}\n`}`,
+    );
   };
   for (;;) {
     const now = await readTask(ctx.stateDir, id);
@@ -110,10 +113,13 @@ async function attach(ctx: Context, { task: { id, name, goal } }: StoredTask, wi
     if (!isLive(now)) throw hasEnded(now);
     const { state } = now.run;
     // Most agents start at once.
-    const timer = state === 'queued' || state === 'preparing' ? setTimeout(tell, SOON_MS, state) : undefined;
-    const socket = await openStream(now.paths.root, { ...wish, wait: true }, FOR_EVER_MS).finally(() =>
-      clearTimeout(timer),
-    );
+    let over = false;
+    const timer =
+      state === 'queued' || state === 'preparing' ? setTimeout(() => void tell(state, () => over), SOON_MS) : undefined;
+    const socket = await openStream(now.paths.root, { ...wish, wait: true }, FOR_EVER_MS).finally(() => {
+      over = true;
+      clearTimeout(timer);
+    });
     if (socket !== null) return socket;
     // The runner is just starting or ending.
     await sleep(100);

@@ -6,7 +6,10 @@ export interface Counts {
   readonly failed: number;
   readonly skipped: number;
 }
-export function splitArgs(args: readonly string[], files: readonly string[]): { named: string[]; options: string[] };
+export function splitArgs(
+  args: readonly string[],
+  files: readonly string[],
+): { named: string[]; options: string[]; unknown: string[] };
 export function selectFiles(
   described: readonly TestFile[],
   wish: { tier: string; named: readonly string[]; isRoot: boolean },

@@ -1,10 +1,15 @@
 // scripts/select.mjs: the test files that a command runs, their callers, and the report about files that it does not run.
 import { relative } from 'node:path';
 
-/** `args` of the command line: words in a file's path select files of any tier; the rest goes to vitest. */
+/** `args` of the command line: words in a file's path select files of any tier; the rest goes to vitest, unless it looks like a file. */
 export function splitArgs(args, files) {
   const isFile = (word) => !word.startsWith('-') && files.some((file) => file.includes(normal(word)));
-  return { named: args.filter(isFile).map(normal), options: args.filter((word) => !isFile(word)) };
+  const options = args.filter((word) => !isFile(word));
+  return {
+    named: args.filter(isFile).map(normal),
+    options,
+    unknown: options.filter((word) => /^test\/|\.ts$/.test(word)),
+  };
 }
 
 const normal = (word) => relative('', word);

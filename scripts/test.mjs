@@ -24,7 +24,11 @@ const say = (text) => process.stdout.write(`test: ${text}\n`);
 const isRoot = process.getuid() === 0;
 const [tier, ...args] = process.argv[2] === '--tier' ? process.argv.slice(3) : ['core', ...process.argv.slice(2)];
 const all = allTestFiles();
-const { named, options } = splitArgs(args, all);
+const { named, options, unknown } = splitArgs(args, all);
+if (unknown.length > 0) {
+  say(`no test file matches ${unknown.join(', ')}`);
+  process.exit(2);
+}
 const isWhole = named.length === 0 && options.length === 0;
 const chosen = selectFiles(all.map(describeFile), { tier, named, isRoot });
 const wanted = [...new Set(chosen.flatMap(({ needs, uses }) => [...needs, ...uses]))];

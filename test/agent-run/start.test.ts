@@ -81,9 +81,8 @@ describe.each(USUAL)('as %s', (caller) => {
     const first = await machine.runDemo('talk', 'write: a.txt one');
     const sent = await machine.ags(['send', 'talk', 'append: a.txt two // run: cat a.txt']);
     expect(sent).toMatchObject({ code: 0, stderr: 'ags: talk continues with it. Follow it: ags logs -f talk\n' });
-    const run = await machine
-      .event('talk', 'run.ended', ({ seq }) => seq > 12)
-      .then(() => machine.until('talk', ['ready']));
+    await machine.event('talk', 'turn.ended', (event) => 'turn' in event && event.turn === 2);
+    const run = await machine.until('talk', ['ready']);
     expect(run).toMatchObject({ turns: 2, session: first.session, number: 1 });
     expect(machine.git('show', 'ags/talk:a.txt')).toBe('one\ntwo\n');
   });

@@ -49,7 +49,9 @@ test("words in a file's path select files of any tier; the rest goes to vitest",
   expect(splitArgs(['./test/b', '-t', 'some name'], files)).toEqual({
     named: ['test/b'],
     options: ['-t', 'some name'],
+    unknown: [],
   });
+  expect(splitArgs(['test/queries', '--bail'], files).unknown).toEqual(['test/queries']);
 });
 
 test('npm run test:all adds what npm test skips in the core', () => {

@@ -51,7 +51,6 @@ const MORE_NUMBERS = {
   sched_setscheduler: [144, 119],
   ioprio_set: [251, 30],
   memfd_create: [319, 279],
-  mlockall: [151, 230],
   name_to_handle_at: [303, 264],
   seccomp: [317, 277],
   landlock_create_ruleset: [444, 444],

@@ -1,8 +1,9 @@
 // test/agent-run/all-tasks-budget.test.ts: `tasks.budget` holds for all tasks of a user together, whichever runs when.
 // needs: sandbox
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { longest } from '../../src/agent-run/model/budget.ts';
 import { openSpending } from '../../src/store/spending.ts';
@@ -10,6 +11,7 @@ import { USUAL } from '../harness.ts';
 import { createMeteredMachine, type MeteredMachine } from './metered.ts';
 
 const CALLER = USUAL[0] ?? 'user';
+const CLOCK = fileURLToPath(new URL('../faults/clock.cjs', import.meta.url));
 /** 1000 tokens in and 20 out, of gpt-5.5. */
 const EACH = 1000 * 5 + 20 * 30;
 
@@ -113,6 +115,29 @@ test('tasks at the same time spend one budget, wait when it is used up, and go o
   expect(await machine.until('one', ['no-changes', 'failed'])).toMatchObject({ state: 'no-changes' });
   expect(machine.run('one')).not.toHaveProperty('waitsUntilMs');
   expect(model.requests.length * EACH).toBeGreaterThan(0.05e6);
+});
+
+test('on the next day a task goes on by itself', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ags-clock-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  chmodSync(dir, 0o755);
+  const clock = join(dir, 'clock');
+  writeFileSync(clock, '0');
+  await using place = await createMeteredMachine(CALLER, {
+    scenario: [{ say: 'Go on.' }],
+    config: 'tasks:\n  budget: 0.01/day\n',
+    more: { NODE_OPTIONS: `--require ${CLOCK}`, AGS_FAULT_CLOCK: clock },
+  });
+  const { machine, model } = place;
+  await place.ags('start', 'one', 'ask', '-a', 'sh ask.sh 2 once', '-d');
+  expect(await machine.until('one', ['no-changes', 'failed'])).toMatchObject({ state: 'no-changes' });
+  await place.ags('start', 'two', 'ask', '-a', 'sh ask.sh 2 once', '-d');
+  await machine.event('two', 'run.waiting', ({ why }) => /budget/.test(String(why)));
+  expect(model.requests).toHaveLength(2);
+  writeFileSync(clock, '86400');
+  expect(await machine.until('two', ['no-changes', 'failed'])).toMatchObject({ state: 'no-changes' });
+  expect(model.requests).toHaveLength(4);
+  expect((await place.ags('list')).stderr).toContain('Budget: $0.01 of $0.01 today, all tasks\n');
 });
 
 test("a project's budget is for its own tasks, and does not replace the user's", async () => {

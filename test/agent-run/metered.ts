@@ -30,7 +30,11 @@ done
 
 export async function createMeteredMachine(
   caller: Caller,
-  { config = '', ...answers }: Pick<ModelOptions, 'scenario' | 'before'> & { config?: string },
+  {
+    config = '',
+    more = {},
+    ...answers
+  }: Pick<ModelOptions, 'scenario' | 'before'> & { config?: string; more?: Readonly<Record<string, string>> },
 ): Promise<MeteredMachine> {
   const machine = createAgentMachine(caller, { 'ask.sh': ASK, 'a.txt': 'one\n' });
   const model = await startModel({ key: KEY, ...answers });
@@ -54,7 +58,7 @@ secrets:
 ${config}`,
   );
   machine.write('../ca.pem', world.authority.certificatePem);
-  const env = { NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'), MODEL_KEY: KEY };
+  const env = { ...more, NODE_EXTRA_CA_CERTS: join(machine.project, '../ca.pem'), MODEL_KEY: KEY };
   return {
     machine,
     model,

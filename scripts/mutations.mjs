@@ -127,6 +127,10 @@ export const MUTATIONS = [
   // Homes that stay between tasks.
   one('kept home: one run at a time', HOME, '  const lock = tryLock(files.lock);', '  const lock = tryLock(`${files.lock}.${process.pid}`);', 'run/kept-home'),
   one('kept home: its place has no links on the way', HOME, '  if (real !== there)', "  if (real === '')", 'run/kept-home'),
+  one('kept home: nothing is made behind a link', HOME, '  if (named) refuseLinks(parent);\n  mkdirSync', '  mkdirSync', 'run/kept-home'),
+  one('kept home: not where another user can replace it', HOME, '  if (statSync(parent).uid !== context.uid)', '  if (statSync(parent).uid < 0)', 'run/kept-home'),
+  one("root's sandboxes run as no account", 'src/config/unused-id.ts', '.find((id) => !used.has(id))', '.find((id) => id > 0)', 'config/unused-id'),
+  one('ags exec --in: no question to the terminal', 'src/exec/run-beside.ts', 'withoutQueries(filter(data))', 'filter(data)', 'agent-run/join'),
   one('kept home: closed to other users', HOME, '  if ((statSync(parent).mode & 0o077) !== 0)', '  if (statSync(parent).mode < 0)', 'run/kept-home'),
   one('kept home: one for each project', HOME, '  return home.keep === \'directory\' ? join(home.path, home.shared ? \'shared\' : own)', "  return home.keep === 'directory' ? join(home.path, 'shared')", 'run/kept-home'),
   one('kept home: an exact path of the project', HOME, 'hashOf(project).slice(0, 16)', "'0'", 'run/kept-home'),
@@ -134,6 +138,7 @@ export const MUTATIONS = [
   one('settings: only places that the adapter names', SETTINGS, '      if (place === undefined)', '      if (agent.settings.length < 0)', 'agent-setup/read-settings'),
   one('settings: no links', SETTINGS, "  if (stat.isSymbolicLink()) return refuse(…);", "  if (stat.isSymbolicLink()) return 'directory';", 'agent-setup/read-settings'),
   one('settings: no secrets', SETTINGS, '      refuseSecrets(content, text, at, refuse);\n', '', 'agent-setup/read-settings'),
+  one('settings: no secrets in arguments and URLs', SETTINGS, '].map((like) => ({ is:', '].slice(0, 1).map((like) => ({ is:', 'agent-setup/read-settings'),
   // Model endpoints.
   one('endpoint: TLS outside this machine', ENDPOINT, '  if (!tls && !isLoopback(name.host))', '  if (name.host === text)', 'config/agents-config'),
   one('endpoint: a key stays with its URL', ENDPOINT, '      if (values.url === undefined) refuseLone(layer, key, values);\n      else origins', '      if (values.url !== undefined) origins', 'config/agents-config'),
@@ -141,7 +146,9 @@ export const MUTATIONS = [
   // Budgets.
   one('budget: what cannot be counted is refused', METER, '      if (unseen && account.strict) return', '      if (unseen && request.method === account.refusal(false)) return', 'gateway/model-meter'),
   one('budget: tools of a compressed request', METER, ".every((coding) => coding === 'identity')", '.every((coding) => coding.length > 0)', 'gateway/model-meter'),
+  one('budget: every spelling of a path', METER, 'path: usualPath(written.path)', 'path: written.path', 'gateway/model-meter'),
+  one('budget: lists in lists do not end the count', 'src/gateway/meter/answer-usage.ts', '  for (const one of Array.isArray(json) ? json.slice(-MOST_PARTS) : [json]) noteAnswer(found, one);', '  if (Array.isArray(json)) for (const one of json) note(found, one);\n  else noteAnswer(found, json);', 'gateway/model-meter'),
   one('budget: two requests at once take two turns', METER, '  let taken = generates && account.takeTurn();', '  let taken = generates && account.takeTurn();\n  if (taken) account.giveTurnBack();', 'gateway/model-meter'),
-  one('budget: no request after it is used up', 'src/agent-run/model/account.ts', '      if (why !== null) return generates ? stop(why) : why;\n', '', 'agent-run/budget'),
+  one('budget: no request after it is used up', 'src/agent-run/model/account.ts', '      const why = ended ?? spent() ?? until?.what ?? null;', '      const why = ended ?? until?.what ?? null;', 'agent-run/budget'),
   one('hooks are asked at every end', 'src/agent-run/runner.ts', '    const refusal = asksAtEnd ? await askAtEnd(input, control) : null;', '    const refusal = asksAtEnd && outcome === null ? await askAtEnd(input, control) : null;', 'hooks/at-end'),
 ];

@@ -1,6 +1,6 @@
 // agent-setup/keychain.ts: stores a value in the keychain of the user's session.
 // Invariant: secret-tool gets the value on its standard input, never as an argument that other processes could read.
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, flat } from '../protocol/errors.ts';
 import { run } from '../lib/process/process.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { HostContext } from '../run/host-context.ts';
@@ -34,7 +34,7 @@ async function tool(context: HostContext, args: readonly string[], input = ''): 
   if (done.exitCode === 0) return done;
   if (done.exitCode === 127)
     throw unusable('the program secret-tool is not installed (Debian and Ubuntu: libsecret-tools)');
-  throw unusable(visible(done.stderr.trim().slice(0, 300)) || `secret-tool exited with code ${done.exitCode}`);
+  throw unusable(visible(flat(done.stderr).slice(0, 300)) || `secret-tool exited with code ${done.exitCode}`);
 }
 
 function unusable(why: string): AgsError {

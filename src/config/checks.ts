@@ -1,4 +1,5 @@
 // config/checks.ts: the commands that must pass before a merge. Pure.
+import { commandTitle } from '../lib/command-title.ts';
 import { parseDuration } from '../lib/units.ts';
 import { CHECKS_TIMEOUT } from './defaults.ts';
 import type { Check, ChecksConfig } from './effective.ts';
@@ -15,7 +16,11 @@ export function mergeChecks(layers: readonly Layer[], last: Last, origins: Recor
     const at = Array.isArray(checks) ? 'checks' : 'checks.run';
     for (const [i, item] of (partsOf(checks).run ?? []).entries()) {
       origins[`checks[${run.length}]`] = originOf(layer, `${at}[${i}]`);
-      run.push(typeof item === 'string' ? { name: item, run: item } : { name: item.name ?? item.run, run: item.run });
+      run.push(
+        typeof item === 'string'
+          ? { name: commandTitle(item), run: item }
+          : { name: item.name ?? commandTitle(item.run), run: item.run },
+      );
     }
   }
   return { run, timeoutSeconds: timeout === 'none' ? null : (parseDuration(timeout) ?? null) };

@@ -65,6 +65,9 @@ export function mergeLayers(
   const limits = mergeLimits(layers, context, origins);
   const network = mergeNetwork(layers, context.home, last, origins);
   const compose = mergeCompose(layers, last, all);
+  const composed = layers.findLast(({ values }) => values.compose !== undefined);
+  if (composed !== undefined)
+    origins['compose.enabled'] = originOf(composed, 'compose.enabled' in composed.at ? 'compose.enabled' : 'compose');
   return {
     user: last('user', context.freeUser ?? USER, (v) => v.user),
     backend: last('backend', BACKEND, (v) => v.backend),
@@ -91,7 +94,7 @@ export function mergeLayers(
     kernel,
     network,
     secrets: mergeSecrets(layers, context.home),
-    setup: mergeSetup(layers, last),
+    setup: mergeSetup(layers, last, origins),
     services: mergeServices(layers, limits, network, origins),
     checks: mergeChecks(layers, last, origins),
     mergeCheck: last('merge.check', false, (v) => v.merge?.check),
@@ -257,12 +260,18 @@ function mergeLimits(layers: readonly Layer[], context: MergeContext, origins: R
 function mergeSetup(
   layers: readonly Layer[],
   last: (key: string, builtIn: string, pick: (values: Layer['values']) => string | undefined) => string,
+  origins: Record<string, string>,
 ): SetupConfig {
   const timeout = last('setup.timeout', SETUP_TIMEOUT, (v) => v.setup?.timeout);
-  const inputs = collect(layers, 'setup.inputs', PATTERN_LISTS['setup.inputs']).map(({ value }) => value);
+  const all = (key: string, pick: (values: Layer['values']) => readonly string[] | undefined): string[] =>
+    collect(layers, key, pick).map(({ value, origin }, i) => {
+      origins[`${key}[${i}]`] = origin;
+      return value;
+    });
+  const inputs = all('setup.inputs', PATTERN_LISTS['setup.inputs']);
   return {
     // Repetitions stay: a command may be needed twice.
-    run: collect(layers, 'setup.run', (v) => v.setup?.run).map(({ value }) => value),
+    run: all('setup.run', (v) => v.setup?.run),
     inputs: inputs.length === 0 ? null : inputs,
     timeoutSeconds: timeout === 'none' ? null : (parseDuration(timeout) ?? null),
   };

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, flat } from '../protocol/errors.ts';
 import type { OwnEndpoint, ValueSource } from '../protocol/network.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { visible } from '../lib/sanitize.ts';
@@ -112,7 +112,7 @@ function execute(file: string, args: readonly string[], context: ValueContext): 
   const limits = { timeout: commandMs, killSignal: 'SIGKILL', maxBuffer: MOST_BYTES, encoding: 'buffer' } as const;
   return new Promise((resolve) => {
     const child = execFile(file, args, { ...limits, env, cwd: '/' }, (error, stdout, stderr) => {
-      const said = visible(stderr.toString('utf8').trim().slice(0, 500));
+      const said = visible(flat(stderr.toString('utf8')).slice(0, 500));
       const missing = error !== null && error.code === 'ENOENT';
       resolve({ stdout, stderr: said, failure: error === null ? null : failureOf(error, commandMs), missing });
     });

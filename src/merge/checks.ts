@@ -7,6 +7,7 @@ import { AgsError, inOneLine } from '../protocol/errors.ts';
 import type { ChecksFile } from '../protocol/checks.ts';
 import { serveControl } from '../lib/process/control.ts';
 import { tryLock } from '../lib/process/lock.ts';
+import { commandTitle } from '../lib/command-title.ts';
 import { removeAside } from '../lib/files.ts';
 import type { ChecksConfig, ConfigFlags } from '../config/effective.ts';
 import { beginLayer, projectLayers, sweepUnfinished } from '../store/layers.ts';
@@ -78,7 +79,7 @@ async function open(context: HostContext, stored: StoredTask, request: ChecksReq
 
 export function checksOf(configured: ChecksConfig, commands: readonly string[]): ChecksConfig {
   if (commands.length === 0) return configured;
-  return { ...configured, run: commands.map((run) => ({ name: run, run })) };
+  return { ...configured, run: commands.map((run) => ({ name: commandTitle(run), run })) };
 }
 
 interface ChecksRun {

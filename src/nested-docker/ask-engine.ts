@@ -1,7 +1,7 @@
 // nested-docker/ask-engine.ts: sends a request to nested Docker, over its HTTP API.
 // Invariant: an agent controls that engine, so its answers are untrusted: their size is bounded and only their form is read.
 import { request, type IncomingMessage } from 'node:http';
-import { AgsError } from '../protocol/errors.ts';
+import { AgsError, flat } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { ENGINE_PORT } from '../sandbox/nested/engine-args.ts';
 import type { NestedEngine } from '../sandbox/nested/nested-engine.ts';
@@ -36,7 +36,7 @@ export async function askNestedEngine(
   const said = readJson(text);
   if ((answer.statusCode ?? 500) < 300) return said;
   const message = (said as { message?: unknown } | null)?.message;
-  throw new AgsError('backend.failed', visible((typeof message === 'string' ? message : text).slice(0, 500)));
+  throw new AgsError('backend.failed', visible(flat(typeof message === 'string' ? message : text).slice(0, 500)));
 }
 
 /** The answer as a stream, for requests without an end such as logs. */

@@ -156,7 +156,7 @@ export class AgsError extends Error {
 
 /** Message and hint as one line, for a place with room for no more. */
 export function inOneLine({ message, hint }: AgsError): string {
-  return flat(hint === undefined ? message : `${message} ${hint}`);
+  return flat(hint === undefined ? message : `${message}${/[.!?:]$/.test(message) ? '' : '.'} ${hint}`);
 }
 
 /** Line breaks become spaces, and two full stops one. A sentence of ags or a hook may have several lines; `visible` would show them as "\n". */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { AgsError } from '../protocol/errors.ts';
+import { commandTitle } from '../lib/command-title.ts';
 import { visible } from '../lib/sanitize.ts';
 import type { Sandbox } from '../sandbox/backend.ts';
 import { taskPaths, type TaskPaths } from '../store/layout.ts';
@@ -64,7 +65,7 @@ function readOutput(mark: string, commands: readonly string[], want: LayersWish)
     for await (const line of createInterface({ input: stream })) {
       if (line.startsWith(mark)) {
         command = Number(line.slice(mark.length));
-        want.onStep({ kind: 'setup', text: `Setup: ${visible(commands[command] ?? '')}` });
+        want.onStep({ kind: 'setup', text: `Setup: ${visible(commandTitle(commands[command] ?? ''))}` });
         continue;
       }
       const text = line.slice(0, LINE_CHARACTERS);
@@ -96,7 +97,7 @@ function failed(
   const output = lines.map((line) => `  ${visible(line)}`).join('\n');
   return new AgsError(
     'setup.failed',
-    `The setup command "${visible(command)}" failed. ${how}${output === '' ? '' : `\n${output}`}`,
+    `The setup command "${visible(commandTitle(command))}" failed. ${how}${output === '' ? '' : `\n${output}`}`,
     {
       hint: 'Try the command: ags exec -- sh -c \'<command>\', then correct "setup" in ags.yaml. Nothing was kept; the next start runs setup again.',
       details: { command, exitCode: outcome.exitCode, lines },

@@ -30,6 +30,9 @@ test('a hint of several lines is one line where there is room for no more', () =
     hint: 'Choose one: --agent claude\nAll: ags agents',
   });
   expect(inOneLine(error)).toBe('No agent was chosen. Choose one: --agent claude All: ags agents');
+  expect(inOneLine(new AgsError('setup.failed', 'It failed.\n  sh: x: not found', { hint: 'Try it.' }))).toBe(
+    'It failed. sh: x: not found. Try it.',
+  );
 });
 
 test.each<[TaskEvent, string]>([

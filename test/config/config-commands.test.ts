@@ -157,6 +157,23 @@ describe('commands', () => {
     ]);
   });
 
+  test('ags config shows setup, services, checks and Docker as they are set', async () => {
+    at.project(
+      'setup: [npm ci]\nservices: { db: postgres }\nchecks:\n  - |\n    # all\n    npm test\n    npm run lint\n',
+    );
+    at.user('docker: { registries: [ghcr.io] }\n');
+    const shown = async (key: string): Promise<string[]> =>
+      (await run(configVerb, {}, [key])).out
+        .trimEnd()
+        .split('\n')
+        .map((row) => row.replaceAll(/ {2,}/g, '|'));
+    expect(await shown('setup')).toEqual(['setup.run|npm ci|ags.yaml:1', 'setup.timeout|30m|built-in']);
+    expect(await shown('services')).toEqual(['services.db|postgres|ags.yaml:2']);
+    expect(await shown('docker')).toEqual([`docker.registries|ghcr.io|${at.input.userConfigFile}:1`]);
+    expect((await shown('checks'))[0]).toBe('checks|# all npm test npm run lint|ags.yaml:4');
+    expect((await at.load()).checks.run[0]?.name).toBe('npm test ...');
+  });
+
   test('ags config shows AGS_ALLOW as the origin of its hosts', async () => {
     const { out } = await run(configVerb, {}, ['network.allow'], undefined, { AGS_ALLOW: 'a.example' });
     expect(out).toBe('network.allow  a.example  AGS_ALLOW\n');

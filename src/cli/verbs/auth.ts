@@ -212,7 +212,10 @@ async function told(
     ctx.stdout.write(
       `${JSON.stringify({ agent: agent.name, provider, kind, where: kept, ending, since, tried }, null, 2)}\n`,
     );
-  else if (tried !== null) ctx.stderr.write(`Tried at ${provider}: ${tried.words}\n`);
+  else if (tried !== null) {
+    const again = tried.status === 401 ? ` It is stored all the same; to replace it: ags auth ${agent.name}` : '';
+    ctx.stderr.write(`Tried at ${provider}: ${tried.words}${again}\n`);
+  }
   return EXIT.done;
 }
 

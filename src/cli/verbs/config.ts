@@ -11,9 +11,10 @@ import { loadConfig } from '../../config/load.ts';
 import { formatSource } from '../../config/network/asks.ts';
 import { formatGrant, formatPort, formatProxy, DEFAULT_LIST } from '../../config/network/network.ts';
 import { suggest } from '../../config/file/suggest.ts';
+import { commandTitle } from '../../lib/command-title.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { AgsError, EXIT } from '../../protocol/errors.ts';
+import { AgsError, EXIT, flat } from '../../protocol/errors.ts';
 import { hostAndPort } from '../../protocol/host-name.ts';
 import { formatRule } from '../../protocol/network-rule.ts';
 import type { NetworkRule } from '../../protocol/network.ts';
@@ -109,6 +110,7 @@ function rowsOf(config: EffectiveConfig): Row[] {
       value: `${formatHookCommand(command)}${command.inside ? ', inside' : ''}`,
       origin: command.origin,
     })),
+    ...programRows(config, one, many),
     ...taskRows(config, one),
     ...agentRows(config, one),
     ...Object.entries(config.prices).map(([model, { input, output, cached }]) =>
@@ -116,7 +118,7 @@ function rowsOf(config: EffectiveConfig): Row[] {
     ),
     ...config.checks.run.map(({ name, run }, i): Row => ({
       name: `checks[${i}]`,
-      value: name === run ? run : `${name}: ${run}`,
+      value: name === commandTitle(run) ? run : `${name}: ${run}`,
       origin: config.origins[`checks[${i}]`] ?? '',
     })),
     one(
@@ -125,6 +127,36 @@ function rowsOf(config: EffectiveConfig): Row[] {
     ),
     one('merge.check', config.mergeCheck),
     ...many('review.risky', config.risky),
+  ];
+}
+
+/** What runs beside a task, and before it. */
+function programRows(
+  { docker, compose, services, setup }: EffectiveConfig,
+  one: (name: string, value: string | number | boolean) => Row,
+  many: (name: string, list: readonly string[]) => Row[],
+): Row[] {
+  const limit = (seconds: number | null): string => (seconds === null ? 'none' : formatDuration(seconds));
+  return [
+    ...(docker.enabled ? [one('docker.enabled', true)] : []),
+    ...many('docker.registries', docker.registries),
+    ...(compose === null
+      ? []
+      : [
+          one('compose.enabled', true),
+          ...many('compose.files', compose.files),
+          ...many('compose.profiles', compose.profiles),
+          ...many('compose.services', compose.services),
+          one('compose.timeout', limit(compose.timeoutSeconds)),
+        ]),
+    ...services.map(({ name, preset, image, run, version, origin }): Row => ({
+      name: `services.${name}`,
+      value: `${preset ?? image ?? (typeof run === 'string' ? run : (run ?? []).join(' '))}${version === null ? '' : ` ${version}`}`,
+      origin,
+    })),
+    ...many('setup.run', setup.run),
+    ...many('setup.inputs', setup.inputs ?? []),
+    ...(setup.run.length === 0 ? [] : [one('setup.timeout', limit(setup.timeoutSeconds))]),
   ];
 }
 
@@ -212,7 +244,7 @@ function folded(rows: readonly Row[]): Row[] {
 
 function tableOf(rows: readonly Row[]): string {
   const cells = rows.map(
-    ({ name, value, origin }) => [name.replace(/\[\d+\]$/, ''), visible(value) || '""', visible(origin)] as const,
+    ({ name, value, origin }) => [name.replace(/\[\d+\]$/, ''), visible(flat(value)) || '""', visible(origin)] as const,
   );
   const width = (column: 0 | 1): number => Math.min(60, Math.max(0, ...cells.map((row) => row[column].length)));
   return cells

@@ -88,15 +88,13 @@ function nextKey(text: string, final: boolean): { key: Key | null; length: numbe
   const whole = SEQUENCE.exec(text)?.[0];
   if (whole !== undefined) return { key: { name: SEQUENCES[whole.slice(1)] ?? 'unknown' }, length: whole.length };
   if (UNFINISHED.test(text)) return final ? { key: { name: 'escape' }, length: text.length } : null;
-  // Escape and a key typed quickly after it, or Alt and a key, which has no meaning here.
-  return text.startsWith(ESC + ESC)
-    ? { key: { name: 'escape' }, length: 1 }
-    : { key: { name: 'unknown' }, length: 1 + String.fromCodePoint(text.codePointAt(1) ?? 0).length };
+  // Escape and a key typed quickly after it, which a slow connection delivers together. Alt and a key look the same, and have no meaning here.
+  return { key: { name: 'escape' }, length: 1 };
 }
 
-/** CSI and SS3 sequences. */
-const SEQUENCE = /^\u001b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|O[A-Za-z])/;
-const UNFINISHED = /^\u001b(?:\[[0-9;:<=>?]*[ -/]*|O)?$/;
+/** CSI and SS3 sequences, and the strings with which terminals answer (OSC, DCS, SOS, PM, APC). */
+const SEQUENCE = /^\u001b(?:\[[0-9;:<=>?]*[ -/]*[@-~]|O[A-Za-z]|[\]PX^_][^\u0007\u001b]{0,1000}(?:\u0007|\u001b\\))/;
+const UNFINISHED = /^\u001b(?:\[[0-9;:<=>?]*[ -/]*|O|[\]PX^_][^\u0007\u001b]{0,1000}\u001b?)?$/;
 
 const SEQUENCES: Readonly<Record<string, KeyName>> = {
   '[A': 'up',

@@ -120,14 +120,15 @@ function summary(rows: readonly FeedRow[]): Line {
     const n = rows.filter(match).length;
     return n === 0 ? [] : [`${n} ${words}`];
   };
-  const needing = some(({ row }) => row.live && row.state === 'needs-you', 'need you');
+  const needing = rows.filter(({ row }) => row.live && row.state === 'needs-you').length;
+  const needs = `${needing} ${needing === 1 ? 'needs' : 'need'} you`;
   const others = [
     ...some(({ row }) => row.live && (row.state === 'running' || row.state === 'preparing'), 'running'),
     ...some(({ row }) => row.live && row.state === 'queued', 'queued'),
     ...some(({ row }) => row.state === 'ready', STATE_WORDS.ready),
   ];
   const rest = others.length === 0 ? count(rows.length, 'task') : others.join(', ');
-  return needing.length === 0 ? [span(rest)] : [span(needing.join(''), 'yellow'), span(`, ${rest}`)];
+  return needing === 0 ? [span(rest)] : [span(needs, 'yellow'), span(`, ${rest}`)];
 }
 
 function emptyList(all: boolean): Line[] {

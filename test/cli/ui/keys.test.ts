@@ -21,13 +21,17 @@ test.each([
   ['Enter, Tab, Backspace, Ctrl', '\r\t\u007f\u0003\u001a', ['enter', 'tab', 'backspace', 'ctrl-c', 'ctrl-z']],
   ['a lone Escape', '\u001b', ['escape']],
   ['Escape twice', '\u001b\u001b', ['escape', 'escape']],
-  ['Alt with a letter, which means nothing', '\u001bm', ['unknown']],
+  ['Escape and a key at once, also on a slow connection', '\u001b?\u001bm', ['escape', 'char ?', 'escape', 'char m']],
   [
     'keys with modifiers, function keys and mouse, which mean nothing',
     '\u001b[1;5A\u001b[15~\u001b[<0;1;1M',
     ['unknown', 'unknown', 'unknown'],
   ],
-  ['answers of the terminal to nobody', '\u001b[?1;2c\u001b[0n', ['unknown', 'unknown']],
+  [
+    'answers of the terminal to nobody',
+    '\u001b[?1;2c\u001b[0n\u001b]11;rgb:0000/0000/0000\u0007\u001bP1$r0m\u001b\\',
+    ['unknown', 'unknown', 'unknown', 'unknown'],
+  ],
 ])('%s', (_name, bytes, keys) => {
   expect(read(bytes)).toEqual(keys);
   // In pieces, byte by byte.

@@ -27,6 +27,15 @@ export function whyNotFound(
   return reason === null ? null : `${visible(word)} was not found in the sandbox: ${reason}`;
 }
 
+/** The same of a sandbox that runs already, of which only the name of the program is known. */
+export function whyNotFoundBeside({ env }: HostContext, task: string, [word = '']: readonly string[]): string | null {
+  if (word.includes('/') || agentNamed(word) !== undefined) return null;
+  if ((env['PATH'] ?? '').split(':').some((dir) => isAbsolute(dir) && isProgram(join(dir, word)))) return null;
+  return `${visible(word)} was not found in the sandbox of ${task}: ${NOWHERE}`;
+}
+
+const NOWHERE = 'it is not installed on this machine, or not in your PATH.';
+
 /** A script whose first line names a program that only the host has. */
 function withoutInterpreter(
   context: HostContext,
@@ -63,10 +72,7 @@ function reasonFor(context: HostContext, plan: RunPlan, word: string, inside: re
     return `it is part of a shell, and no program. Use a shell: ags exec -- sh -c "${word} ..."`;
   const usual = (context.env['PATH'] ?? '').split(':').filter((dir) => isAbsolute(dir));
   const there = (word.includes('/') ? inside : usual.map((dir) => join(dir, word))).find(isProgram);
-  if (there === undefined)
-    return word.includes('/')
-      ? 'there is no such program on this machine.'
-      : 'it is not installed on this machine, or not in your PATH.';
+  if (there === undefined) return word.includes('/') ? 'there is no such program on this machine.' : NOWHERE;
   const hidden = hiddenAs(plan, there);
   if (hidden !== null) return `the project hides it. Show it: --reveal ${quoted(hidden)}`;
   return `${whereIs(context, there)}. Show it: --mount ${quoted(directoryToShow(plan, there))}`;

@@ -72,7 +72,11 @@ describe.each(USUAL)('as %s', (caller) => {
     ]);
     expect(plain).toEqual({ code: 7, signal: null, stdout: 'x\n', stderr: '*  "\nnot a tty\n' });
     expect(piped).toEqual({ code: 0, signal: null, stdout: much, stderr: '' });
-    expect(missing).toMatchObject({ code: 127, stderr: 'ags: no-such-program: No such file or directory\n' });
+    expect(missing).toMatchObject({
+      code: 127,
+      stderr:
+        'ags: no-such-program: No such file or directory\nags: no-such-program was not found in the sandbox of work: it is not installed on this machine, or not in your PATH.\n',
+    });
     expect(killed.code).toBe(137);
     expect(await machine.ags(['exec', '--in', 'work', '--limit', 'time=1m', '--', 'true'])).toMatchObject({
       code: 2,

@@ -52,5 +52,13 @@ async function runInTask(name: string, { values, positionals }: Arguments, ctx: 
       },
     );
   const { runBeside } = await import('../../exec/run-beside.ts');
-  return runBeside(stored, positionals, ctx);
+  const code = await runBeside(stored, positionals, ctx);
+  if (code === NOT_FOUND) {
+    const { whyNotFoundBeside } = await import('../../exec/not-found.ts');
+    const why = stored.run.image === undefined ? whyNotFoundBeside(ctx.host, stored.task.name, positionals) : null;
+    if (why !== null) ctx.stderr.write(`ags: ${why}\n`);
+  }
+  return code;
 }
+
+const NOT_FOUND = 127;

@@ -76,7 +76,7 @@ function place(view: PlanView, { home, columns }: Screen): Fact[] {
   const { spec, project, config } = view;
   return [
     ['Project', `${shortPath(project.root, home)} (${head(view)})`],
-    ['Command', cut(shellLine(view.command), 2 * columns)],
+    ['Command', cut(shellLine(view.command), columns - 14)],
     ...(String(spec.workdir) === project.root ? [] : [['Starts in', spec.workdir] as const]),
     ['Workspace', WORKSPACE[view.workspace]],
     [

@@ -71,7 +71,7 @@ export function showTask({ task, run, paths }: StoredTask, row: TaskRow): TaskFa
       run.result == null
         ? null
         : `${count(run.result.files, 'file')}, +${run.result.added} -${run.result.removed}, on branch ${branch}`,
-    merged: lastStanding(merges, task),
+    merged: lastStanding(merges, { task, run }),
     checks: row.checks,
     denied: [...denied],
     sandbox: run.label,

@@ -1,6 +1,6 @@
 // queries/standing-merges.ts: which merges of a task stand, from its events.
 import type { EventLine } from '../protocol/event.ts';
-import type { StoredTask } from '../store/tasks.ts';
+import type { RunFile, TaskFile } from '../protocol/task.ts';
 
 export interface StandingMerge {
   readonly branch: string;
@@ -22,11 +22,12 @@ export function followMerges(merges: StandingMerge[], event: EventLine): void {
 /** The last one that stands. An imported task also has the events of merges on the other machine. */
 export function lastStanding(
   merges: readonly StandingMerge[],
-  task: Pick<StoredTask['task'], 'imported'> | undefined,
+  stored: { readonly task: Pick<TaskFile, 'imported'>; readonly run: Pick<RunFile, 'state'> } | null,
 ): Omit<StandingMerge, 'at'> | null {
   const last = merges.at(-1);
-  const since = task?.imported === undefined ? 0 : Date.parse(task.imported.at);
+  const since = stored?.task.imported === undefined ? 0 : Date.parse(stored.task.imported.at);
   if (last === undefined || Date.parse(last.at) < since) return null;
-  const { at: _at, ...merge } = last;
-  return merge;
+  const { branch, commit, files, of } = last;
+  // After several merges of some files each, the branch has all of them.
+  return { branch, commit, files: stored?.run.state === 'merged' ? of : files, of };
 }

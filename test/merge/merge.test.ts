@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentTask, type AgentTask } from '../agent-run/agent-task.ts';
+import { createAgentMachine } from '../agent-run/place.ts';
 import { createMachine, giveTo, IS_ROOT, type Machine, USUAL } from '../harness.ts';
 import { text, tip } from './checks/place.ts';
 
@@ -288,4 +289,11 @@ test.runIf(IS_ROOT)("a merge by root in another user's repository leaves no file
   expect((await machine.ags(['merge', task.id])).code).toBe(0);
   expect(execFileSync('find', [machine.project, '!', '-user', '42424'], { encoding: 'utf8' })).toBe('');
   expect(readdirSync(machine.project).toSorted()).toEqual(['.git', 'a.txt', 'b.txt', 'new', 'package.json']);
+});
+
+test('a merge of a task without changes says so, and is no success', async () => {
+  using machine = createAgentMachine(USUAL[0] ?? 'user');
+  await machine.runDemo('nothing', 'say: hi');
+  const merged = await machine.ags(['merge', 'nothing', '-y']);
+  expect([merged.code, merged.stderr]).toEqual([1, 'nothing has no changes; nothing was merged.\n']);
 });

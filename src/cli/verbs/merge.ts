@@ -172,6 +172,7 @@ async function mergeOne(task: StoredTask, wish: Wish, ctx: Context, agree?: (pla
     );
   else await tell(plan, name, dry, ctx);
   if (leavesAllOut(plan)) return { exit: EXIT.failed, word: 'left out' };
+  if (isEmpty(plan)) return { exit: EXIT.failed, word: 'without changes' };
   return { exit: EXIT.done, word: plan.to === null ? 'merged already' : dry ? 'can be merged' : 'merged' };
 }
 
@@ -237,12 +238,17 @@ function leavesAllOut({ to, risky }: MergePlan): boolean {
   return to === null && risky.length > 0;
 }
 
+function isEmpty({ take, left }: MergePlan): boolean {
+  return take.length + left.length === 0;
+}
+
 async function tell(plan: MergePlan, name: string, dry: boolean, ctx: Context): Promise<void> {
   const { count, shellQuote } = await import('../terminal/format.ts');
   const { visible } = await import('../../lib/sanitize.ts');
   const branch = visible(plan.ref.replace('refs/heads/', ''));
   const say = (text: string): void => void ctx.stderr.write(`${text}\n`);
-  if (plan.to === null)
+  if (isEmpty(plan)) say(`${name} has no changes; nothing was merged.`);
+  else if (plan.to === null)
     say(leavesAllOut(plan) ? `Nothing was merged.` : `${branch} has these changes of ${name} already.`);
   else if (dry) say(`This can be merged; nothing was changed.`);
   else

@@ -151,7 +151,8 @@ function readGoals([one, two]: readonly string[], args: Arguments, ctx: Context)
     const { goals, leftOut } = readGoalsFile(readGiven('--file', file).toString('utf8'));
     for (const { line, text, why } of leftOut)
       ctx.stderr.write(`ags: line ${line} left out (${why}): ${cut(visible(text), 60)}\n`);
-    if (goals.length === 0) throw new AgsError('usage.invalid', `There is no goal in ${file}.`);
+    if (goals.length === 0)
+      throw new AgsError('usage.invalid', `There is no goal in ${file === '-' ? 'the input' : file}.`);
     return goals.map(({ line, name, ...goal }) => ({ ...goal, name: name ?? null, at: `Line ${line}` }));
   }
   if (one === undefined)

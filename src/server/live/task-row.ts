@@ -176,7 +176,7 @@ function apiTask(id: string, entry: TaskEntry, row: TaskRow, facts: EventFacts, 
     blockedHosts: [...facts.blocked],
     checks: row.checks,
     attacked: row.attacked,
-    merged: lastStanding(facts.merges, stored?.task),
+    merged: lastStanding(facts.merges, stored),
     seq,
   };
 }

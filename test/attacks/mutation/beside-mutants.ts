@@ -45,7 +45,7 @@ export const BESIDE_MUTANTS = [
   off('registries', UPSTREAM, 'TLS after every redirect', " || (next.protocol !== 'https:' && next.origin !== first.origin)"),
   off('registries', UPSTREAM, 'a limit on redirects', 'const MOST_REDIRECTS = 5;', 'const MOST_REDIRECTS = 50;'),
   off('answers', 'nested-docker/ask-engine.ts', 'a limit on answers of a daemon', 'if (text.length > MOST_CHARACTERS) throw', 'if (text.length < 0) throw'),
-  off('answers', 'nested-docker/ask-engine.ts', 'escapes in messages of a daemon are shown as text', "visible((typeof message === 'string' ? message : text).slice(0, 500))", "(typeof message === 'string' ? message : text).slice(0, 500)"),
+  off('answers', 'nested-docker/ask-engine.ts', 'escapes in messages of a daemon are shown as text', "visible(flat(typeof message === 'string' ? message : text).slice(0, 500))", "flat(typeof message === 'string' ? message : text).slice(0, 500)"),
   off('answers', 'nested-docker/ask-engine.ts', 'a limit on messages of a daemon', '.slice(0, 500)'),
   off('crowds', 'nested-docker/nested-docker.ts', 'a limit on connections to a daemon', 'if (led.size >= MOST_OPEN)', 'if (led.size < 0)'),
   off('seeds', 'workspace/seed-files.ts', 'no hidden file is a seed', "if (plan.hidden.paths.some((hidden) => path === hidden || path.startsWith(`${hidden}/`)))", "if (path === '')"),

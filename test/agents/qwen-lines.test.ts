@@ -1,7 +1,7 @@
-// test/agents/qwen-lines.test.ts: how lines of Qwen Code are read, without its program.
+// test/agents/qwen-lines.test.ts: Qwen Code without its program: its settings, and how its lines are read.
 import { expect, test } from 'vitest';
 import { qwen } from '../../src/agents/qwen/qwen.ts';
-import { eventsOf } from './given.ts';
+import { eventsOf, inputFor } from './given.ts';
 
 test('a request that Qwen Code repeats is a wait for the model, and not printed as it is', () => {
   const line = (subtype: string, data: object): string =>
@@ -14,4 +14,13 @@ test('a request that Qwen Code repeats is a wait for the model, and not printed 
     { type: 'agent.waited', why: 'The model gave no whole answer. Retrying in 5 s.' },
     { type: 'agent.waited', why: 'The model gave no whole answer. Retrying.' },
   ]);
+});
+
+test('without a person Qwen Code keeps no memory of its own, unless the user wants it', () => {
+  const memoryOf = (more: Parameters<typeof inputFor>[1]): unknown =>
+    (JSON.parse(qwen.plan(inputFor(qwen, more)).files[0]?.content ?? '') as { memory?: unknown }).memory;
+  expect(memoryOf({})).toEqual({ enableManagedAutoMemory: false, enableManagedAutoDream: false });
+  const settings = [{ path: '.qwen/settings.json', content: '{"memory":{"enableManagedAutoMemory":true}}' }];
+  expect(memoryOf({ settings })).toEqual({ enableManagedAutoMemory: true, enableManagedAutoDream: false });
+  expect(memoryOf({ mode: 'interactive' })).toBe(undefined);
 });

@@ -73,6 +73,10 @@ describe('the plan of Qwen Code', () => {
                   },
                 ],
               },
+              "memory": {
+                "enableManagedAutoDream": false,
+                "enableManagedAutoMemory": false,
+              },
               "privacy": {
                 "usageStatisticsEnabled": false,
               },

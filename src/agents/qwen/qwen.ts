@@ -4,6 +4,7 @@
 import type { Agent, AgentInput, AgentPlan, SignIn } from '../agent.ts';
 import { actionOf } from '../gemini/tools.ts';
 import { AGENT_HOOK_SECONDS, hookCommand } from '../hook-command.ts';
+import { asObject } from '../json.ts';
 import { jsonKeys, jsonOf, placesIn } from '../settings.ts';
 import { driveLines } from '../line-driver.ts';
 import { createQwenReader } from './reader.ts';
@@ -137,8 +138,13 @@ function sessionArgs({ session, newSession }: AgentInput): string[] {
 }
 
 function settings({ hooks, mode, settings: own }: AgentInput): object {
+  const mine = jsonOf(own, '.qwen/settings.json');
   return {
-    ...jsonOf(own, '.qwen/settings.json'),
+    ...mine,
+    // After a turn it would ask its model what to remember: unasked, at the cost of turns and money, mostly for a home that is thrown away.
+    ...(mode === 'headless'
+      ? { memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false, ...asObject(mine['memory']) } }
+      : {}),
     // Headless commands need no terminal; in one, some finished commands were reported as hung up.
     ...(mode === 'headless' ? { tools: { shell: { enableInteractiveShell: false } } } : {}),
     general: { enableAutoUpdate: false, checkForUpdates: false },

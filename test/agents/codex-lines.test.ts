@@ -18,6 +18,8 @@ const COMMON = [
   '-c',
   'feedback.enabled=false',
   '-c',
+  'notice.hide_rate_limit_model_nudge=true',
+  '-c',
   expect.stringMatching(/^notice\.model_migrations=\{"gpt-5\.5"="gpt-[\w.-]+",.*\}$/),
   '-c',
   'model_provider="ags"',

@@ -10,7 +10,7 @@ import type { RunFile } from '../protocol/task.ts';
 import { tryLock } from '../lib/process/lock.ts';
 import { pause } from '../lib/process/pause.ts';
 import { freeFloor } from '../sandbox/watch/limits.ts';
-import { count, formatSize } from '../lib/units.ts';
+import { count, readableSize } from '../lib/units.ts';
 import type { RunBudget, UsedUp } from './model/budget.ts';
 import { clockOf, failsFor, waitUntil } from './model/waits.ts';
 import type { ControlServer } from './control-server.ts';
@@ -184,7 +184,7 @@ function diskShortage(context: HostContext): string | null {
   const disk = statfsSync(context.stateDir);
   const free = disk.bavail * disk.bsize;
   const floor = freeFloor(disk);
-  return free > floor ? null : `the disk is nearly full: less than ${formatSize(floor)} free`;
+  return free > floor ? null : `the disk is nearly full: less than ${readableSize(floor)} free`;
 }
 
 function memoryShortage(): string | null {
@@ -192,7 +192,7 @@ function memoryShortage(): string | null {
   const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
   const available = kilobytes('MemAvailable') * 1024;
   const wanted = Math.min(MOST_WANTED, (kilobytes('MemTotal') * 1024) / 8);
-  return available >= wanted ? null : `memory is low: less than ${formatSize(wanted)} free`;
+  return available >= wanted ? null : `memory is low: less than ${readableSize(wanted)} free`;
 }
 
 const MOST_WANTED = 2 * 2 ** 30;

@@ -9,7 +9,7 @@ import { loadConfig } from '../config/load.ts';
 import { userGit } from '../git/host-git.ts';
 import { removeTree } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
-import { count, formatSize } from '../lib/units.ts';
+import { count, readableSize } from '../lib/units.ts';
 import { missing, note, ok, type Check, type Finding } from '../sandbox/checks/check.ts';
 import { KERNEL_CHECKS } from '../sandbox/checks/kernel.ts';
 import { readKernelFacts } from '../sandbox/checks/kernel-facts.ts';
@@ -176,7 +176,7 @@ async function checkDisk({ stateDir, trial }: Facts): Promise<Finding | null> {
   const fs = tried === null || tried.problem?.cause === 'state' ? null : statfsSync(stateDir);
   if (fs === null) return null;
   const free = { bytes: fs.bavail * fs.bsize, files: fs.ffree };
-  const has = `${formatSize(free.bytes)}${fs.files === 0 ? '' : ` and ${fs.ffree} files`} free in the state directory (${visible(stateDir)})`;
+  const has = `${readableSize(free.bytes)}${fs.files === 0 ? '' : ` and ${fs.ffree} files`} free in the state directory (${visible(stateDir)})`;
   const isBelow = (share: number): boolean =>
     freeBreach(
       {

@@ -43,6 +43,16 @@ export function formatSize(bytes: number): string {
   return String(bytes);
 }
 
+/** An amount, as the page writes it: 435 MB, 1.2 GB (powers of 1024). */
+export function readableSize(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1000 && unit < UNITS.length - 1; unit += 1) value /= 1024;
+  return `${Number(value.toFixed(value >= 100 ? 0 : 1))} ${UNITS[unit]}`;
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
 export function formatDuration(seconds: number): string {
   const parts: string[] = [];
   let rest = seconds;

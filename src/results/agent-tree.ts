@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { giveTree } from '../lib/files.ts';
-import { formatSize } from '../lib/units.ts';
+import { readableSize } from '../lib/units.ts';
 import { compilePatterns } from '../config/patterns.ts';
 import { realFile } from '../git/copy-real.ts';
 import type { Repository } from '../git/repository.ts';
@@ -204,11 +204,11 @@ function checkSizes(some: readonly { readonly path: string; readonly bytes: numb
   if (large !== undefined)
     throw new AgsError(
       'capture.refused',
-      `${textOf(large.path)} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`,
+      `${textOf(large.path)} is ${readableSize(large.bytes)}; files over ${readableSize(MAX_FILE)} are not taken out of a sandbox.`,
       { hint: 'Have the agent delete it, or add it to .gitignore: ags send' },
     );
   if (some.reduce((sum, entry) => sum + entry.bytes, 0) > MAX_TOTAL)
-    throw new AgsError('capture.refused', `The changes are more than ${formatSize(MAX_TOTAL)} in total.`);
+    throw new AgsError('capture.refused', `The changes are more than ${readableSize(MAX_TOTAL)} in total.`);
 }
 
 const MAX_FILE = 2 * 1024 ** 3;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { AgsError } from '../protocol/errors.ts';
 import type { Refusal } from '../protocol/changes.ts';
 import { giveTree, removeTree, replaceFile } from '../lib/files.ts';
-import { formatSize } from '../lib/units.ts';
+import { readableSize } from '../lib/units.ts';
 import { CHECK_IGNORE, ignoredOnHost, ignoreInput, parseIgnored, READ_BY_GIT, trackedFiles } from '../git/ignored.ts';
 import type { Repository } from '../git/repository.ts';
 import { createStaging, receivePack, listTree } from '../git/staging/staging.ts';
@@ -175,14 +175,14 @@ function checkSizes(entries: UpperListing['entries']): void {
   if (large !== undefined)
     throw new AgsError(
       'capture.refused',
-      `${large.path} is ${formatSize(large.bytes)}; files over ${formatSize(MAX_FILE)} are not taken out of a sandbox.`,
+      `${large.path} is ${readableSize(large.bytes)}; files over ${readableSize(MAX_FILE)} are not taken out of a sandbox.`,
       { hint: 'Let the command write it to /tmp or to an ignored directory.' },
     );
   const total = entries.reduce((sum, e) => sum + e.bytes, 0);
   if (total > MAX_TOTAL)
     throw new AgsError(
       'capture.refused',
-      `The changes are ${formatSize(total)} in total; ags takes at most ${formatSize(MAX_TOTAL)} out of a sandbox.`,
+      `The changes are ${readableSize(total)} in total; ags takes at most ${readableSize(MAX_TOTAL)} out of a sandbox.`,
     );
 }
 

@@ -4,7 +4,7 @@
 import { constants } from 'node:os';
 import { existsSync, statfsSync } from 'node:fs';
 import type { SandboxSpec } from '../protocol/spec.ts';
-import { formatDuration, formatSize } from '../lib/units.ts';
+import { formatDuration, readableSize } from '../lib/units.ts';
 import type { OnListener, Sandbox, Stdio } from '../sandbox/backend.ts';
 import { openCgroup } from '../sandbox/watch/cgroup.ts';
 import type { Breach, Watch, WatchInput } from '../sandbox/watch/governor.ts';
@@ -173,7 +173,7 @@ function watchSoon(input: WatchInput, onBlind: (error: unknown) => void): { stop
 
 function describeCut(cut: 'memory' | 'connection', { memoryBytes }: SandboxSpec['limits']): string {
   return cut === 'memory'
-    ? `The kernel killed a process: together they used the ${formatSize(memoryBytes)} of memory allowed (limits.memory).`
+    ? `The kernel killed a process: together they used the ${readableSize(memoryBytes)} of memory allowed (limits.memory).`
     : "Stopped: the connection to the engine's machine was lost. Files written by then have been brought back.";
 }
 
@@ -182,7 +182,7 @@ function describeBreach(breach: Breach): string {
     breach.limit === 'time'
       ? formatDuration(Math.round(value))
       : breach.unit === 'bytes'
-        ? formatSize(value)
+        ? readableSize(value)
         : `${value} files`;
   switch (breach.limit) {
     case 'memory':

@@ -11,7 +11,7 @@ import { hostPath, type WorkspaceMount } from '../protocol/spec.ts';
 import { layerAt } from '../lib/files.ts';
 import { visible } from '../lib/sanitize.ts';
 import { readTree, TREE_TAR, TreeProblem, type TreeLimits } from '../lib/tree-archive.ts';
-import { formatSize } from '../lib/units.ts';
+import { readableSize } from '../lib/units.ts';
 import { PRESETS } from '../services/presets/presets.ts';
 import { readServices, servicePlace } from '../store/service-files.ts';
 import type { StoredTask } from '../store/tasks.ts';
@@ -102,7 +102,7 @@ function explain(name: string, cause: unknown, { bytes, entries }: TreeLimits): 
   const isOurs = cause instanceof TreeProblem || (cause instanceof AgsError && cause.code === 'capture.refused');
   if (!isOurs) return null;
   return new AgsError('capture.refused', `The data of ${name} cannot be exported: ${visible(cause.message)}.`, {
-    hint: `Files and directories can be, ${formatSize(bytes)} in ${entries} of them. Without it: no --data`,
+    hint: `Files and directories can be, ${readableSize(bytes)} in ${entries} of them. Without it: no --data`,
     cause,
   });
 }

@@ -253,8 +253,8 @@ describe("A150: limits on an agent's objects", () => {
     const look = (limits: Partial<BroughtLimits>): Promise<string> =>
       refused(requireWhole(directory, objectId(top), objectId(root), { ...BROUGHT_LIMITS, ...limits }));
     expect(await look({})).toBe('taken');
-    expect(await look({ fileBytes: 2 ** 19 })).toMatch(/a file in it is larger than 512k/);
-    expect(await look({ totalBytes: 2 ** 19 })).toMatch(/more than 512k in all/);
+    expect(await look({ fileBytes: 2 ** 19 })).toMatch(/a file in it is larger than 512 kB/);
+    expect(await look({ totalBytes: 2 ** 19 })).toMatch(/more than 512 kB in all/);
     expect(await look({ objects: 2 })).toMatch(/more than 2 objects/);
     // On a busy machine git may finish before the deadline is checked.
     await expect.poll(() => look({ timeoutMs: 1 })).toMatch(/takes too long/);

@@ -9,10 +9,10 @@ import type { GreedAttack } from '../../src/attack/table/attack.ts';
 import { greedProgram, judgeGreed, type GreedVerdict, GREED_ATTACKS } from '../../src/attack/table/greed-programs.ts';
 
 const REASONS = {
-  'limits.memory': 'Stopped: it used 300m of memory, the limit is 256m (limits.memory).',
-  'limits.disk': 'Stopped: it wrote 51m, the limit is 50m (limits.disk).',
+  'limits.memory': 'Stopped: it used 300 MB of memory, the limit is 256 MB (limits.memory).',
+  'limits.disk': 'Stopped: it wrote 51 MB, the limit is 50 MB (limits.disk).',
   'limits.time': 'Stopped: time limit of 60s reached (limits.time).',
-  'free space': 'Stopped: the disk is nearly full (1g free, 2g are kept free).',
+  'free space': 'Stopped: the disk is nearly full (1 GB free, 2 GB are kept free).',
 } as const;
 type Reason = keyof typeof REASONS;
 const OWN: Readonly<Record<string, readonly Reason[]>> = {

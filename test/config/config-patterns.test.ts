@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ETC, HIDE } from '../../src/config/defaults.ts';
 import { listEtc } from '../../src/config/etc.ts';
 import { compileHidden, compilePatterns, type Matcher } from '../../src/config/patterns.ts';
-import { formatDuration, formatSize, parseDuration, parseShare, parseSize } from '../../src/lib/units.ts';
+import { formatDuration, formatSize, readableSize, parseDuration, parseShare, parseSize } from '../../src/lib/units.ts';
 import { createFixture, GiB } from './config-fixture.ts';
 
 /** A trailing slash marks a directory. */
@@ -168,6 +168,15 @@ describe('units', () => {
       undefined,
     ]);
     expect([4 * GiB, 1.5 * GiB, 512, 0].map(formatSize)).toEqual(['4g', '1.5g', '512', '0']);
+    expect([4 * GiB, 1.25 * GiB, 435.22 * 2 ** 20, 208 * 2 ** 10, 1010, 512, 0].map(readableSize)).toEqual([
+      '4 GB',
+      '1.3 GB',
+      '435 MB',
+      '208 kB',
+      '1 kB',
+      '512 B',
+      '0 B',
+    ]);
   });
 
   test('durations are parsed and formatted', () => {

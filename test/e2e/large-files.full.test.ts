@@ -82,7 +82,7 @@ describe.each(USUAL)('as %s', (caller) => {
     expect(memoryMb).toBeLessThan(MEMORY_MB);
     const shown = await machine.ags(['diff']);
     expect(shown.stdout).toContain('gone.bin');
-    expect(shown.stdout).toContain('300m before, 0 after');
+    expect(shown.stdout).toContain('300 MB before, 0 B after');
     const risky = changes.filter(({ lane }) => lane !== 'inert').map(({ path }) => `--risky=${path}`);
     expect(await machine.ags(['review', '--accept-all', ...risky], { timeoutMs: 100_000 })).toMatchObject({
       code: 0,

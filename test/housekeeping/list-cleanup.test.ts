@@ -488,6 +488,7 @@ describe.each(USUAL)('the commands as %s', (caller) => {
     expect(JSON.parse((await machine.ags(['list', '--json'])).stdout)).toEqual({
       project: machine.project,
       elsewhere: 0,
+      budgets: [],
       tasks: [],
     });
     // Other tests may have left control groups, which anyone may remove.

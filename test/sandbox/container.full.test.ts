@@ -165,7 +165,7 @@ describe.runIf(HAS_ENGINE).each(CALLERS)('for %s', (caller) => {
     const greedy = await exec(`GREED='my $all = chr(97) x (600 << 20); sleep 9'; ${line}`);
     expect(greedy).toEqual({
       code,
-      stderr: expect.stringContaining('together they used the 256m of memory allowed (limits.memory)'),
+      stderr: expect.stringContaining('together they used the 256 MB of memory allowed (limits.memory)'),
     });
     expect(await exec('kill -9 $$')).toEqual({ code: 137, stderr: expect.not.stringContaining('memory') });
   });

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { AgsError } from '../../protocol/errors.ts';
 import type { Change } from '../../protocol/changes.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { readBlob } from '../../git/staging/staging.ts';
 import type { Review } from '../../results/review.ts';
 import type { Paint } from '../terminal/colour.ts';
@@ -162,7 +162,7 @@ export async function askAboutIgnored(
 ): Promise<'discard' | 'review' | 'later' | 'back' | null> {
   const { files, bytes } = review.compared.changeSet.ignored;
   ctx.stderr.write(
-    `\n${files} file${files === 1 ? '' : 's'} that git ignores (${formatSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
+    `\n${files} file${files === 1 ? '' : 's'} that git ignores (${readableSize(bytes)}): ${paint('bold', 'r throw all away, i review each, n not now?')} `,
   );
   for (;;) {
     const answer = await key();

@@ -2,7 +2,7 @@
 // Invariant: all text from an agent is sanitized first; colours are added after that.
 import type { Change } from '../../protocol/changes.ts';
 import { createSanitizer, visible } from '../../lib/sanitize.ts';
-import { formatSize, count } from '../../lib/units.ts';
+import { readableSize, count } from '../../lib/units.ts';
 import { diffBlobs, readBlob, storeBlob } from '../../git/staging/staging.ts';
 import { countShown, shownOf } from '../../results/change-set.ts';
 import type { Review } from '../../results/review.ts';
@@ -66,7 +66,7 @@ export async function readDiff(review: Pick<Review, 'task' | 'compared'>, change
     side?.mode === '120000' ? [`${sign} link to ${visible(await blobText(review, side.oid))}`] : [];
   const links = [...(await link(before, '-')), ...(await link(after, '+'))];
   if (after === null ? links.length > 0 : after.mode === '120000') return { lines: links, size: '' };
-  const sizes = `${formatSize(before?.bytes ?? 0)} before, ${formatSize(after?.bytes ?? 0)} after`;
+  const sizes = `${readableSize(before?.bytes ?? 0)} before, ${readableSize(after?.bytes ?? 0)} after`;
   if ((before?.bytes ?? 0) > DIFF_LIMIT || (after?.bytes ?? 0) > DIFF_LIMIT)
     return { lines: [`  too large to show: ${sizes}`], size: 'large' };
   const { staging } = review.task.paths;

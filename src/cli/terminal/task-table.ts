@@ -1,6 +1,6 @@
 // cli/terminal/task-table.ts: tasks as a text table.
 import { basename } from 'node:path';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { type TaskRow } from '../../queries/list.ts';
 import { type Paint } from './colour.ts';
 import { age, count, cut, lineWidth, shellLine, table, widthOf, type Cell } from './format.ts';
@@ -65,7 +65,7 @@ function wideTable(tasks: readonly TaskRow[], projects: boolean, paint: Paint, n
       task.startedAtMs === 0 ? '' : age(nowMs - task.startedAtMs),
       workedCell(times[i]?.workMs ?? 0),
       ...(waited ? [workedCell(waits[i] ?? 0)] : []),
-      ...(sizes ? [formatSize(task.sizeBytes ?? 0)] : []),
+      ...(sizes ? [readableSize(task.sizeBytes ?? 0)] : []),
       ...(attacked ? [attackedCell(task, paint, nowMs)] : []),
       ...(projects ? [task.project === null ? '' : cut(basename(task.project), LONGEST_PROJECT)] : []),
     ]),

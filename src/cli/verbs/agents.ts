@@ -2,7 +2,7 @@
 import { AGENTS } from '../../agents/agents.ts';
 import type { Agent } from '../../agents/agent.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { installAgent, removeAgent } from '../../agent-setup/install.ts';
 import type { AgentProgram } from '../../agent-setup/agent-program.ts';
@@ -139,7 +139,7 @@ async function install(agents: readonly Agent[], { values }: Arguments, ctx: Con
     ctx.stdout.write(
       already
         ? `${agent.title} ${installed.version} is already installed.\n`
-        : `Installed ${agent.title} ${installed.version} (${formatSize(bytes)}, ${seconds} s).\n`,
+        : `Installed ${agent.title} ${installed.version} (${readableSize(bytes)}, ${seconds} s).\n`,
     );
   }
   if (values['json'] === true) ctx.stdout.write(`${JSON.stringify({ installed: done }, null, 2)}\n`);
@@ -158,7 +158,7 @@ function progressLine(ctx: Context): Disposable & {
       clear();
       ctx.stderr.write(`${visible(text)}\n`);
     },
-    progress: (bytes) => void (ctx.terminal.stderr && ctx.stderr.write(`\r\x1b[K  ${formatSize(bytes)}`)),
+    progress: (bytes) => void (ctx.terminal.stderr && ctx.stderr.write(`\r\x1b[K  ${readableSize(bytes)}`)),
     clear,
     [Symbol.dispose]: clear,
   };

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { STATE_WORDS } from '../../protocol/run-state.ts';
-import { formatSize, parseDuration } from '../../lib/units.ts';
+import { readableSize, parseDuration } from '../../lib/units.ts';
 import { cleanUp, planCleanup, type Cleanup } from '../../housekeeping/cleanup.ts';
 import type { CleanupItem } from '../../housekeeping/leftovers.ts';
 import type { TaskRow } from '../../queries/list.ts';
@@ -114,7 +114,7 @@ function report(
         item.kind,
         shortPath(item.name, ctx.home),
         item.why,
-        item.bytes === 0 ? '' : formatSize(item.bytes),
+        item.bytes === 0 ? '' : readableSize(item.bytes),
       ]),
       { indent: 2 },
     );
@@ -123,7 +123,7 @@ function report(
     ...(done.length === 0 ? [] : [section(dryRun ? 'Would be removed' : 'Removed', list(done), paint)]),
     ...(failed.length === 0 ? [] : [section('In use, or could not be removed', list(failed), paint)]),
     ...keptPart(cleanup.kept, paint, ctx.now().getTime()),
-    `${done.length === 0 ? `There is nothing to clean up ${place}` : `${count(done.length, 'item')} ${place}${freed === 0 ? '' : `, ${formatSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
+    `${done.length === 0 ? `There is nothing to clean up ${place}` : `${count(done.length, 'item')} ${place}${freed === 0 ? '' : `, ${readableSize(freed)}${dryRun ? '' : ' freed'}`}`}${cleanup.running === 0 ? '' : `; ${count(cleanup.running, 'sandbox is', 'sandboxes are')} running`}.\n`,
   ];
   return parts.join('\n');
 }

@@ -24,7 +24,7 @@ const verb: Verb = {
   async run({ values, positionals }, ctx) {
     const { exportTask } = await import('../../transfer/export.ts');
     const { findWork } = await import('../../agent-run/find-work.ts');
-    const { formatSize } = await import('../../lib/units.ts');
+    const { readableSize } = await import('../../lib/units.ts');
     const { visible } = await import('../../lib/sanitize.ts');
     const { meanwhile } = await import('../terminal/meanwhile.ts');
     const { readVersion } = await import('../../lib/package-file.ts');
@@ -52,9 +52,9 @@ const verb: Verb = {
     if (done.leftOut.length > 0)
       ctx.stderr.write(`ags: these flags of the task are not in the file: ${visible(done.leftOut.join(', '))}\n`);
     const base = done.members.find((one) => one.name === 'base.pack');
-    const history = base === undefined ? '' : `, of which ${formatSize(base.bytes)} are earlier history`;
+    const history = base === undefined ? '' : `, of which ${readableSize(base.bytes)} are earlier history`;
     ctx.stderr.write(
-      `ags: Exported ${name} (${formatSize(done.bytes)}${history}). On the other machine: ags import ${visible(positionals[1] ?? `${name}.ags`)}\n`,
+      `ags: Exported ${name} (${readableSize(done.bytes)}${history}). On the other machine: ags import ${visible(positionals[1] ?? `${name}.ags`)}\n`,
     );
     return EXIT.done;
   },

@@ -1,7 +1,7 @@
 // cli/verbs/home.ts: `ags home`: the home that stays between tasks: where it is, how large, who uses it; and its removal.
 import { loadConfig } from '../../config/load.ts';
 import { homeText } from '../../config/home.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { visible } from '../../lib/sanitize.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { measureDisk } from '../../sandbox/watch/disk-usage.ts';
@@ -65,7 +65,7 @@ async function describe(home: KnownHome): Promise<string> {
     : home.task === ''
       ? 'not used by a task'
       : `last used by ${home.task}, ${new Date(home.usedAtMs).toISOString().slice(0, 10)}`;
-  return `${visible(home.directory)}\n  ${bytes === null ? 'size unknown' : formatSize(bytes)}, ${use}, for ${visible(home.project)}\n`;
+  return `${visible(home.directory)}\n  ${bytes === null ? 'size unknown' : readableSize(bytes)}, ${use}, for ${visible(home.project)}\n`;
 }
 
 /** null: a directory in it cannot be read. */

@@ -4,7 +4,7 @@ import { planImageInside } from '../../images/devcontainer-engine-images.ts';
 import { IMAGE, WORDS } from '../../protocol/config/words.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import { visible } from '../../lib/sanitize.ts';
-import { formatDuration, formatSize } from '../../lib/units.ts';
+import { formatDuration, readableSize } from '../../lib/units.ts';
 import { shortId } from '../../sandbox/spec/image.ts';
 import type { BuildOptions, Built } from '../../images/build.ts';
 import { openImages, type Images } from '../../images/images.ts';
@@ -103,7 +103,7 @@ function report({ image, already }: Built, time: string, { values }: Arguments, 
     ctx.stdout.write(`${JSON.stringify({ reference, id, bytes, already }, null, 2)}\n`);
     return;
   }
-  const facts = `${shortId(id)}, ${formatSize(bytes)}`;
+  const facts = `${shortId(id)}, ${readableSize(bytes)}`;
   ctx.stdout.write(
     already ? `${reference} is already up to date (${facts}).\n` : `${reference} is ready (${facts}, ${time}).\n`,
   );
@@ -153,7 +153,7 @@ async function list(images: Images, { values }: Arguments, ctx: Context): Promis
         visible(row.reference),
         shortId(row.id),
         visible(row.what),
-        formatSize(row.bytes),
+        readableSize(row.bytes),
         age(ctx.now().getTime() - row.createdAtMs),
         visible(row.project ?? row.agents ?? ''),
       ]),

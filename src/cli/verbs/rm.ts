@@ -2,7 +2,7 @@
 // Invariant: every check and every prompt comes before the first task is removed.
 import { existsSync } from 'node:fs';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import type { TaskEntry } from '../../queries/entries.ts';
 import { findEntry } from '../../queries/find-task.ts';
 import { describeTask, type TaskRow } from '../../queries/list.ts';
@@ -37,7 +37,7 @@ const verb: Verb = {
       removed.push({ name: entry.id, freedBytes });
       if (!json)
         ctx.stdout.write(
-          `Removed ${entry.id}${branches.length === 0 ? '' : ` and branch ${branches.join(', ')}`}, ${formatSize(freedBytes)} freed.\n`,
+          `Removed ${entry.id}${branches.length === 0 ? '' : ` and branch ${branches.join(', ')}`}, ${readableSize(freedBytes)} freed.\n`,
         );
       // The user may have worked in this directory, so it stays.
       const opened = openedDirectory(ctx.host, entry.id);

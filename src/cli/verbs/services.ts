@@ -1,6 +1,6 @@
 // cli/verbs/services.ts: `ags services [list|logs|open]`: the databases and similar programs that run beside tasks.
 import { visible } from '../../lib/sanitize.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { AgsError, EXIT } from '../../protocol/errors.ts';
 import type { ServiceState } from '../../protocol/service.ts';
 import type { StoredTask } from '../../store/tasks.ts';
@@ -69,7 +69,7 @@ async function list(name: string | undefined, args: Arguments, ctx: Context): Pr
         // The address is empty for a service of an imported task that has not started here.
         row.address === '' ? '' : `${row.address}:${row.ports.join(',')}`,
         row.url,
-        formatSize(row.dataBytes),
+        readableSize(row.dataBytes),
       ]),
     ]),
   );

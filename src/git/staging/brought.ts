@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AgsError } from '../../protocol/errors.ts';
 import { run, type Finished } from '../../lib/process/process.ts';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { readCommit, type CommitParts } from '../commit-text.ts';
 import { ISOLATED_ENV, QUIET } from '../host-git.ts';
 
@@ -52,9 +52,9 @@ export async function requireWhole(
   if (sizes.exitCode !== 0 || bytes.length !== ids.length || bytes.some((size) => !Number.isSafeInteger(size)))
     throw refused('something that it needs is missing');
   if (bytes.some((size) => size > limits.fileBytes))
-    throw refused(`a file in it is larger than ${formatSize(limits.fileBytes)}`);
+    throw refused(`a file in it is larger than ${readableSize(limits.fileBytes)}`);
   if (bytes.reduce((sum, size) => sum + size, 0) > limits.totalBytes)
-    throw refused(`it is more than ${formatSize(limits.totalBytes)} in all`);
+    throw refused(`it is more than ${readableSize(limits.totalBytes)} in all`);
 }
 
 /** True if the history of one leads to the other. */

@@ -1,6 +1,6 @@
 // sandbox/watch/free-space.ts: warns when a file system is nearly full, for programs whose writing no sandbox limit counts.
 import { statfs } from 'node:fs/promises';
-import { formatSize } from '../../lib/units.ts';
+import { readableSize } from '../../lib/units.ts';
 import { freeBreach } from './governor-rules.ts';
 import { freeFloor } from './limits.ts';
 
@@ -14,7 +14,7 @@ export async function nearlyFull(directory: string): Promise<string | null> {
   const free = { bytes: leastBytes, files: space.ffree, leastBytes, leastFiles: space.ffree, totalFiles: space.files };
   const breach = freeBreach(free, freeFloor(space));
   if (breach === null) return null;
-  const left = breach.unit === 'bytes' ? formatSize(breach.used) : `room for ${breach.used} files`;
+  const left = breach.unit === 'bytes' ? readableSize(breach.used) : `room for ${breach.used} files`;
   return `the disk of ${directory} is nearly full (${left} left)`;
 }
 

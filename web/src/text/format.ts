@@ -38,10 +38,10 @@ export function bytes(count: number): string {
   let value = count;
   let unit = 0;
   while (value >= 1000 && unit < units.length - 1) {
-    value /= 1000;
+    value /= 1024;
     unit += 1;
   }
-  return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+  return `${Number(value.toFixed(value >= 100 ? 0 : 1))} ${units[unit]}`;
 }
 
 export function clock(atMs: number, withSeconds = false): string {

@@ -192,6 +192,14 @@ test('an answer holds no more memory than the meter grants, and figures beyond a
   expect(read({ usage, text: 'x'.repeat(4 * 2 ** 20) })).toBeNull();
   expect(read([{ usage }, ...Array.from({ length: 9_999 }, () => 0)])).toMatchObject({ input: 50 });
   expect(read([{ usage }, ...Array.from({ length: 10_000 }, () => 0)])).toBeNull();
+  const inPieces = (length: number): ModelUsage | null => {
+    const reader = readAnswerUsage('application/json', null);
+    const text = JSON.stringify({ usage }).padEnd(length);
+    for (const byte of Buffer.from(text)) reader.push(Buffer.of(byte));
+    return reader.end(true);
+  };
+  expect(inPieces(2 ** 16)).toMatchObject({ input: 50 });
+  expect(inPieces(2 ** 16 + 1)).toBeNull();
   expect(read({ usage, model: 'm'.repeat(200) })?.model).toHaveLength(200);
   expect(read({ usage, model: 'm'.repeat(201) })?.model).toBeNull();
   expect(read({ usage: { ...usage, input_tokens: 1e9 } })?.input).toBe(1e9);

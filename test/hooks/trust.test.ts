@@ -180,6 +180,7 @@ describe.each(USUAL)('ags trust, as %s', (caller) => {
       `${machine.project} asks for:\n` +
         '  ags.yaml:3: hooks.pre-any: run on this machine before whatever an agent does: ["my-check","a b"] for up to 5s\n' +
         `  .ags/hooks/pre-bash: run on this machine before every command of an agent (sha256 ${short(YES)})\n` +
+        '    | #!/bin/sh\n    | exit 0\n' +
         'Approved. If the content changes, ags asks again.\n',
     ]);
     expect((await machine.ags(['trust'])).stderr).toContain('Already approved:');

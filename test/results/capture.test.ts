@@ -534,7 +534,7 @@ describe('sizes', () => {
       return (error as AgsError).message;
     };
     truncateSync(upper('f'), 2 ** 40);
-    expect(await refused()).toContain('f is 1t');
+    expect(await refused()).toContain('f is 1 TB');
     truncateSync(upper('f'), 2 ** 31);
     for (const name of ['g', 'h', 'i', 'j']) {
       writeFileSync(upper(name), '');

@@ -36,9 +36,9 @@ test('checks need no approval: they run in a sandbox without additional rights',
 test.each([
   [
     'checks: npm test\n',
-    'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found "npm test"',
+    'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found "npm test". Write a list: checks: [npm test]',
   ],
-  ['checks: [1]\n', 'ags.yaml:1:9: checks: expected a list of commands, or the keys run and timeout, found a list'],
+  ['checks: [1]\n', 'ags.yaml:1:10: checks[0]: expected a command, or the keys name and run, found 1'],
   ['merge: {check: yes}\n', 'ags.yaml:1:16: merge.check: expected true or false, found "yes"'],
 ])('%j is refused with its line', async (text, message) => {
   at.project(text);

@@ -169,7 +169,7 @@ describe.each(USUAL)('as %s', (caller) => {
     const task = await changed(machine, `echo B > b.txt; echo C > c.txt; echo A > a.txt; ${IGNORED}`);
     await open(screen, task);
     await answer(screen, ['r', 'y', 'n']);
-    expect(screen.text()).toContain('2 files that git ignores (4): r throw all away, i review each, n not now?');
+    expect(screen.text()).toContain('2 files that git ignores (4 B): r throw all away, i review each, n not now?');
     await answer(screen, ['i']);
     // The review asks only about them; a.txt, b.txt and c.txt have their answers.
     expect(screen.text()).toMatch(/\[1\/2\] NEW {7}build\/out\.bin {2}\+1\n/);

@@ -193,6 +193,9 @@ export function createMachine(
       if (process.getuid?.() !== 0) spawnSync('chmod', ['-R', 'u+rwX', root], { stdio: 'ignore' });
       // Node's rm takes ten times as long for thousands of files.
       spawnSync('rm', ['-rf', root], { stdio: 'ignore' });
+      // An ordinary user's Podman makes directories that belong to the user's other IDs.
+      if (existsSync(root))
+        spawnSync('unshare', ['--user', '--map-root-user', '--map-auto', 'rm', '-rf', root], { stdio: 'ignore' });
       rmSync(root, { recursive: true, force: true });
     },
   };

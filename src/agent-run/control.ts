@@ -8,6 +8,7 @@ import { advance, hasBegun, isUnderWay } from '../protocol/run-state.ts';
 import { callControl } from '../lib/process/control.ts';
 import { errorCode } from '../lib/error-code.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../lib/process/liveness.ts';
+import { lockHolder } from '../lib/process/lock.ts';
 import { removeTree } from '../lib/files.ts';
 import { appendEvent } from '../store/events.ts';
 import { readTask, writeRun, type StoredTask } from '../store/tasks.ts';
@@ -51,11 +52,11 @@ function terminate(runner: ProcessIdentity): boolean {
   }
 }
 
-/** Gives up after 30 s. */
-export async function waitUntilOver(context: HostContext, id: string): Promise<void> {
+/** Until the task can be used by another command: its runner holds it a little longer than its state tells. Gives up after 30 s. */
+export async function waitUntilOver(context: Pick<HostContext, 'stateDir'>, id: string): Promise<void> {
   for (let left = 300; left > 0; left--) {
     const now = await readTask(context.stateDir, id);
-    if (now === null || !isLive(now)) return;
+    if (now === null || (!isLive(now) && lockHolder(now.paths.lock)?.pid !== now.run.runner.pid)) return;
     await sleep(100);
   }
 }

@@ -126,7 +126,7 @@ test('on the next day a task goes on by itself', async () => {
   await using place = await createMeteredMachine(CALLER, {
     scenario: [{ say: 'Go on.' }],
     config: 'tasks:\n  budget: 0.01/day\n',
-    more: { NODE_OPTIONS: `--require ${CLOCK}`, AGS_FAULT_CLOCK: clock },
+    more: { NODE_OPTIONS: `--require "${CLOCK}"`, AGS_FAULT_CLOCK: clock },
   });
   const { machine, model } = place;
   await place.ags('start', 'one', 'ask', '-a', 'sh ask.sh 2 once', '-d');

@@ -1,8 +1,11 @@
 // test/agent-run/continue.test.ts: goals survive a crash: cleanup keeps them, and `ags continue` goes on with them.
 // needs: sandbox
-import { chownSync, mkdirSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { waitUntilOver } from '../../src/agent-run/control.ts';
+import { identityOf } from '../../src/lib/process/liveness.ts';
 import { IS_ROOT, USUAL } from '../harness.ts';
 import { createAgentMachine, type AgentMachine } from './place.ts';
 
@@ -83,4 +86,22 @@ test('a goal that never began is deleted only on request, and starts even if its
   expect(machine.events('q2').filter(({ type }) => type === 'message.sent')).toEqual([]);
   expect((await machine.ags(['cleanup', '--all', '--yes'])).stdout).toContain('interrupted, with an unfinished goal');
   expect(machine.tasks()).toEqual([]);
+});
+
+test('a task is over once its runner lets go of it', async () => {
+  using machine = createAgentMachine('user');
+  await machine.runDemo('work', 'write: a.txt x');
+  const runner = spawn('sleep', ['600']);
+  const identity = identityOf(runner.pid ?? 0);
+  const at = (name: string): string => join(machine.stateDir, 'tasks/work', name);
+  writeFileSync(at('run.json'), JSON.stringify({ ...machine.run('work'), runner: identity }));
+  writeFileSync(at('lock'), JSON.stringify(identity));
+  let over = false;
+  const waiting = waitUntilOver(machine, 'work').then(() => (over = true));
+  // The state alone says so at the first look.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(over).toBe(false);
+  runner.kill('SIGKILL');
+  await waiting;
+  expect((await machine.ags(['restart', 'work', '-d'])).code).toBe(0);
 });

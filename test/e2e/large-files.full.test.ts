@@ -36,7 +36,7 @@ async function look(machine: Machine): Promise<{ changes: Listed['changes']; mem
     measure,
     `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(file)}, String(process.resourceUsage().maxRSS)))`,
   );
-  const shown = await machine.ags(['review', '--json'], { env: { NODE_OPTIONS: `--require ${measure}` } });
+  const shown = await machine.ags(['review', '--json'], { env: { NODE_OPTIONS: `--require "${measure}"` } });
   expect(shown.code).toBe(0);
   const { changes } = JSON.parse(shown.stdout) as Listed;
   return { changes, memoryMb: Number(readFileSync(file, 'utf8')) / 1024 };

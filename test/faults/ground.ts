@@ -100,7 +100,7 @@ export async function createGround(
     upstream: 'well',
     start(...args) {
       shareReadiness(machine);
-      const moved = { NODE_OPTIONS: `--require=${CLOCK}`, AGS_FAULT_CLOCK: clock };
+      const moved = { NODE_OPTIONS: `--require "${CLOCK}"`, AGS_FAULT_CLOCK: clock };
       const env = { ...machine.env, ...(ground.movable ? moved : {}) };
       const [verb = '', ...rest] = args;
       const backend = engine !== null && ['exec', 'start'].includes(verb) ? ['--backend', engine] : [];

@@ -63,7 +63,9 @@ describe.each(USUAL)('as %s', (caller) => {
     const done = await there.ags(['import', here.file, '--into', cwd]);
     expect(done, done.stderr).toMatchObject({ code: 0, stdout: 'work\n' });
     expect(done.stderr).toContain('With data of db (postgres 15), cache (redis ');
-    expect((await there.ags(['services', 'work'], { cwd })).stdout).toMatch(/work +db +postgres +stopped +\d+\.\d+ MB\n/);
+    expect((await there.ags(['services', 'work'], { cwd })).stdout).toMatch(
+      /work +db +postgres +stopped +\d+\.\d+ MB\n/,
+    );
     // An imported task can be exported again before its first run.
     const again = join(there.home, 'again.ags');
     expect(await there.ags(['export', 'work', again, '--data'], { cwd })).toMatchObject({ code: 0 });

@@ -128,7 +128,10 @@ function runVitest(some, more, prefix = []) {
   const report = join(dir, 'report.json');
   rmSync(report, { force: true });
   const vitest = [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...REPORTERS, ...options, ...more];
-  const [program, ...rest] = enterOwnTmp([...prefix, process.execPath, ...vitest]);
+  const argv = [...prefix, process.execPath, ...vitest];
+  const inMemory = enterOwnTmp(argv);
+  // On a disk, tests wait for it more than for a processor.
+  const [program, ...rest] = inMemory === argv && more.length === 0 ? [...argv, '--maxWorkers=5'] : inMemory;
   const callers = tier === 'core' ? 'one' : isWhole && tier === 'full' ? 'rest' : 'all';
   const env = { AGS_TEST_CALLERS: callers, ...process.env, AGS_TEST_REPORT: report, AGS_TEST_FILES: some.join('\n') };
   if (noSandbox !== null) env.AGS_TEST_NO_SANDBOX = '1';

@@ -6,6 +6,7 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { AgsError } from '../../protocol/errors.ts';
+import { errorCode } from '../../lib/error-code.ts';
 import { signalNumber } from '../../lib/process/process.ts';
 import type { Sandbox } from '../backend.ts';
 import type { Listeners } from './listeners.ts';
@@ -195,7 +196,8 @@ function faultOf(init: Init, lacking: NonNullable<AttachOptions['lacking']>): Ag
     const kept = lacking(init.pid);
     return kept === null ? null : unprotected(`The sandbox is not protected as planned: ${kept}`, kept);
   } catch (error) {
-    if (!lives(init)) return endedEarly();
+    // A process that is just ending still has its directory in /proc, but no namespaces any more.
+    if (!lives(init) || ['ENOENT', 'ESRCH'].includes(errorCode(error) ?? '')) return endedEarly();
     const unknown = `its protection could not be read (${(error as Error).message})`;
     return unprotected(`The sandbox could not be verified: ${unknown}`, unknown);
   }

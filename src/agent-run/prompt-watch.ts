@@ -12,7 +12,7 @@ const SEEN_MS = 1000;
 const DRAWING_MS = 2000;
 /** Between two drawings of one activity. */
 const PAUSE_MS = 1500;
-/** What follows input or another window size within this time answers it. */
+/** A drawing so soon after input or another window size is an answer to it. */
 const ECHO_MS = 1000;
 
 export interface PromptWatch {

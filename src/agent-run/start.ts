@@ -23,15 +23,18 @@ import { checkHooks } from './run-hooks.ts';
 import { planRun } from '../run/plan-run.ts';
 import type { HostContext } from '../run/host-context.ts';
 
-/** One goal. What is set here overrides the same of the request. */
-export interface StartGoal extends OrderedGoal {
-  readonly text: string;
+/** Settings of one goal, which override those of the request. */
+export interface GoalSettings {
   readonly agent?: string;
   readonly model?: string;
   readonly maxSeconds?: number;
   readonly maxCostMicros?: number;
   readonly maxTurns?: number;
   readonly maxTokens?: number;
+}
+
+export interface StartGoal extends OrderedGoal, GoalSettings {
+  readonly text: string;
 }
 
 export interface StartRequest {

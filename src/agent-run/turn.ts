@@ -125,7 +125,7 @@ function withHomeFiles({ argv, homeFiles }: AgentPlan): string[] {
   ];
 }
 
-/** What the gateway has counted or told needs no word of the agent: its usage, its retries, its traces of a failed request. */
+/** The gateway has counted or told it already: the agent's usage, its retries, its traces of a failed request. */
 function isKnown(event: AgentEvent, { metered, failures }: RunAccount): boolean {
   if (event.type === 'agent.used' || event.type === 'agent.waited') return metered;
   return event.type === 'agent.printed' && event.stream === 'stderr' && failures.now !== null;

@@ -16,13 +16,12 @@ export type ModelPrices = Readonly<Record<string, ModelPrice>>;
 /** When these list prices were looked up. */
 export const PRICES_AS_OF = '2026-11-05';
 
-const claude = (input: number, output: number, cached = input / 10): ModelPrice => ({
-  input,
-  output,
-  cached,
+/** Most providers sell cached input at a tenth. */
+const listed = (input: number, output: number, cached = input / 10): ModelPrice => ({ input, output, cached });
+const claude = (input: number, output: number, cached?: number): ModelPrice => ({
+  ...listed(input, output, cached),
   cacheWrite: input * 1.25,
 });
-const openai = (input: number, output: number, cached = input / 10): ModelPrice => ({ input, output, cached });
 
 const LIST_PRICES: ModelPrices = {
   'claude-fable-5-1': claude(10, 50, 0.25),
@@ -38,33 +37,33 @@ const LIST_PRICES: ModelPrices = {
   'claude-sonnet-4-6': claude(3, 15),
   'claude-sonnet-4-5': claude(3, 15),
   'claude-haiku-4-5': claude(1, 5),
-  'gpt-6.1-sol': openai(2, 10, 0.1),
-  'gpt-6.1-terra': openai(1, 5, 0.05),
-  'gpt-6-astra': openai(10, 50),
-  'gpt-6-sol': openai(2, 10),
-  'gpt-6-luna': openai(0.1, 0.5),
-  'gpt-5.6': openai(5, 30),
-  'gpt-5.6-sol': openai(5, 30),
-  'gpt-5.6-terra': openai(2, 12),
-  'gpt-5.6-luna': openai(0.2, 1.2),
-  'gpt-5.5': openai(5, 30),
+  'gpt-6.1-sol': listed(2, 10, 0.1),
+  'gpt-6.1-terra': listed(1, 5, 0.05),
+  'gpt-6-astra': listed(10, 50),
+  'gpt-6-sol': listed(2, 10),
+  'gpt-6-luna': listed(0.1, 0.5),
+  'gpt-5.6': listed(5, 30),
+  'gpt-5.6-sol': listed(5, 30),
+  'gpt-5.6-terra': listed(2, 12),
+  'gpt-5.6-luna': listed(0.2, 1.2),
+  'gpt-5.5': listed(5, 30),
   'gpt-5.5-pro': { input: 30, output: 180 },
-  'gpt-5.4': openai(2.5, 15),
-  'gpt-5.4-mini': openai(0.75, 4.5),
-  'gpt-5.4-nano': openai(0.2, 1.25),
-  'gpt-5.3-codex': openai(1.75, 14),
-  'gemini-3.8-flash': { input: 0.75, output: 3.75, cached: 0.075 },
-  'gemini-3.5-flash-lite': { input: 0.3, output: 2.5, cached: 0.03 },
-  'gemini-3.1-flash-lite': { input: 0.25, output: 1.5, cached: 0.025 },
-  'gemini-3.5-flash': { input: 1.5, output: 9, cached: 0.15 },
-  'gemini-3.1-pro-preview': { input: 2, output: 12, cached: 0.2 },
-  'gemini-3.1-pro-preview-customtools': { input: 2, output: 12, cached: 0.2 },
-  'gemini-3-flash-preview': { input: 0.5, output: 3, cached: 0.05 },
-  'gemini-3-pro-preview': { input: 2, output: 12, cached: 0.2 },
-  'gemini-2.5-pro': { input: 1.25, output: 10, cached: 0.125 },
-  'gemini-2.5-flash-lite': { input: 0.1, output: 0.4, cached: 0.01 },
-  'gemini-2.5-flash': { input: 0.3, output: 2.5, cached: 0.03 },
-  'qwen3-coder-plus': { input: 1, output: 5, cached: 0.1 },
+  'gpt-5.4': listed(2.5, 15),
+  'gpt-5.4-mini': listed(0.75, 4.5),
+  'gpt-5.4-nano': listed(0.2, 1.25),
+  'gpt-5.3-codex': listed(1.75, 14),
+  'gemini-3.8-flash': listed(0.75, 3.75),
+  'gemini-3.5-flash-lite': listed(0.3, 2.5),
+  'gemini-3.1-flash-lite': listed(0.25, 1.5),
+  'gemini-3.5-flash': listed(1.5, 9),
+  'gemini-3.1-pro-preview': listed(2, 12),
+  'gemini-3.1-pro-preview-customtools': listed(2, 12),
+  'gemini-3-flash-preview': listed(0.5, 3),
+  'gemini-3-pro-preview': listed(2, 12),
+  'gemini-2.5-pro': listed(1.25, 10),
+  'gemini-2.5-flash-lite': listed(0.1, 0.4),
+  'gemini-2.5-flash': listed(0.3, 2.5),
+  'qwen3-coder-plus': listed(1, 5),
 };
 
 /** null: no price is known. "vendor/model" and a name with a date stand for the model itself. */

@@ -36,7 +36,7 @@ export async function settingsOf(caller: HostContext, own: RunPlan | null): Prom
   const settings: ConfigFile = {
     ...decisive,
     ...(network === undefined ? {} : { network: networkOf(network) }),
-    // What attempts leave must not stay.
+    // Attempts leave nothing behind.
     ...(own.config.home.keep === 'task' ? {} : { home: { keep: 'task' } }),
     // By ID: how the image was built or named is not needed again.
     ...(own.image === null ? {} : { image: own.image.id }),

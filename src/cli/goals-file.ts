@@ -1,20 +1,15 @@
 // cli/goals-file.ts: the goals in a file: one per line, or per list item with its indented lines. Pure.
 // Settings of one goal stand in brackets at the end of a line: "- Fix the login (name: login, after: setup, max-cost: 2)".
+import type { GoalSettings } from '../agent-run/start.ts';
 import { AgsError } from '../protocol/errors.ts';
 import { visible } from '../lib/sanitize.ts';
 import { readDollars, readDuration, readTokens, readWhole } from './limit-values.ts';
 
-export interface FileGoal {
+export interface FileGoal extends GoalSettings {
   /** Of the goal's first line, counted from 1. */
   readonly line: number;
   readonly text: string;
   readonly name?: string;
-  readonly agent?: string;
-  readonly model?: string;
-  readonly maxSeconds?: number;
-  readonly maxCostMicros?: number;
-  readonly maxTurns?: number;
-  readonly maxTokens?: number;
   /** The name of the task that must have ended well before this one starts. */
   readonly after?: string;
 }

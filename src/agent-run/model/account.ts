@@ -19,13 +19,13 @@ export interface RunAccount extends ModelAccount {
   renewTurns(): void;
   /** Whether a request was refused for what it would use, and not for where it goes. */
   refused(reason: string): boolean;
-  /** What the agent reports of itself. */
+  /** The agent's own report of its usage. */
   agent(event: AgentEvent): void;
   /** Whether the gateway counts. */
   readonly metered: boolean;
   /** Of the model, since its last answer. */
   readonly failures: ModelFailures;
-  /** What the gateway sees of the agent's requests; null: it does not see them. */
+  /** The agent's requests, as the gateway sees them; null: it does not see them. */
   readonly asks: { readonly open: number; readonly any: boolean } | null;
   /** A sentence, if a budget could not be held because nothing was counted. */
   unheld(): string | null;
@@ -70,7 +70,7 @@ export function createRunAccount(input: AccountInput): RunAccount {
     input.stop(`Stopped: ${ended}.`);
     return ended;
   }
-  /** What is used up; null: nothing. */
+  /** The budget that is used up; null: none. */
   function spent(): string | null {
     const { inputTokens, outputTokens, costMicros } = run.now.used ?? NOTHING;
     if (maxCostMicros !== null && costMicros !== null && costMicros >= maxCostMicros)
